@@ -16,6 +16,8 @@ from tests.support.oracle.notifications import events
 from tests.support.oracle.windows import Record, SlidingDefinition, WindowRow, final_windows
 from tests.support.small_project import HEADER, SmallProject
 from tests.support.stored_rows import named_rows, stored_rows
+from windows_pipeline.checks.run import validate
+from windows_pipeline.jobs import check_published
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
@@ -130,6 +132,8 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
                 days,
                 table.name,
             )
+        batches = job.check_batches(spark, units, [new.rows for new in staged], job.arrived(spark))
+        assert [one.check.name for one in validate(batches[-1]) if not one.passed] == [], days
 
     streamed = project(tmp_path / "stream", *fixtures, stream=True, max_per_batch=2)
     for day, records in RECORDS.items():
@@ -139,6 +143,8 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
             streamed.land(day, text(part), f"{day}{number}.csv")
     assert streamed.ingest("stream")[0] == 0
     assert told(streamed) == rows
+    status, said = streamed.call("check", "p")
+    assert status == 0, said
     assert streamed.call("rebuild", "p", "--from", "alerts")[0] == 0
     assert told(streamed) == rows
 
@@ -157,6 +163,7 @@ def _ms(instant: datetime) -> int:
 
 @pytest.mark.long
 def test_a_correction_takes_back_what_did_not_happen(
+    spark: SparkSession,
     settings: Settings,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
@@ -196,3 +203,9 @@ def test_a_correction_takes_back_what_did_not_happen(
     # Nothing differs any more, so another one changes nothing.
     status, said = made.call(*correct)
     assert (status, told(made, "correction", "retracted_by")) == (0, rows), said
+    # What was retracted breaks no rule, of all days or of each day alone.
+    job = window_jobs(made.pipeline, "w", made.settings)[2]
+    days = [date(2026, 11, day) for day in mended]
+    for units in (days, *([day] for day in days)):
+        checked = check_published(job, spark, units)
+        assert [one.check.name for one in checked if not one.passed] == [], units

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.cases import KINDS, Case, read_cases
 from windows_pipeline.aggregates import Function, parse_aggregate
+from windows_pipeline.checks.notification_rules import notification_checks
 from windows_pipeline.checks.table_rules import (
     accounting_checks,
     alerts_checks,
@@ -101,6 +102,7 @@ def test_it_names_every_check(settings: Settings) -> None:
         *final_windows_checks(silent, ""),
         *alerts_checks(silent, silent.result_columns(pipeline.source)),
         *alerts_history_checks(""),
+        *notification_checks(silent.spec),
         *FiringsJob(pipeline, "by_hour", settings).checks,
     ]
     assert [check.name for check in checks if check.name not in text] == []

@@ -19,7 +19,21 @@ from tests.support.doc_blocks import COMMANDS, ROOT, Block
 from windows_pipeline.cli.main import app
 
 NOT_OURS = frozenset(
-    ("cat", "cd", "chmod", "cp", "curl", "git", "ls", "mkdir", "mv", "pip", "pipx", "pre-commit")
+    (
+        "cat",
+        "cd",
+        "chmod",
+        "cp",
+        "curl",
+        "dg",
+        "git",
+        "ls",
+        "mkdir",
+        "mv",
+        "pip",
+        "pipx",
+        "pre-commit",
+    )
 )
 """Programs of others that pages name: their options are not looked at."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")

@@ -22,10 +22,11 @@ if TYPE_CHECKING:  # importing them takes seconds, and `tell` is wanted at once
 
     from windows_pipeline.checks.run import CheckResult
     from windows_pipeline.config import Pipeline
-    from windows_pipeline.jobs.days.runs import ChangedFile, Waiting
+    from windows_pipeline.jobs.days.runs import Waiting
     from windows_pipeline.jobs.job import JobResult
     from windows_pipeline.jobs.quarantine import QuarantinedFile
     from windows_pipeline.sources.bad_files import BadFileError
+    from windows_pipeline.sources.file_changes import ChangedFile
     from windows_pipeline.streaming import BatchResult
 
 _MOST_NAMES = 20

@@ -104,6 +104,21 @@ def _fits_records(check: OwnCheck, info: ValidationInfo) -> OwnCheck:
     return check
 
 
+def _fits_landing(schedule: Schedule, info: ValidationInfo) -> Schedule:
+    source = info.data.get("source")
+    if (
+        isinstance(source, Source)
+        and not source.by_days
+        and "on_landing" in schedule.model_fields_set
+    ):
+        text = (
+            "needs a source of day folders that is ingested by days, and a stream takes each file "
+            "as it lands; remove on_landing, and write how often the stream looks as cron"
+        )
+        refuse([Problem(("on_landing",), schedule.on_landing.model_dump(mode="json"), text)])
+    return schedule
+
+
 def _fits_source(windows: Windows, info: ValidationInfo) -> Windows:
     source = info.data.get("source")
     # pydantic leaves out a source that has problems: those are reported, and windows can't be.
@@ -137,8 +152,7 @@ class Pipeline(Strict):
         tags: Tags of the tables in Dagster, by name.
         source: Where the records come from, and what they hold.
         partitions: The arrival days.
-        schedule: When Dagster runs the pipeline by itself; None for its default: each night, or
-            every ten minutes for a stream, once somebody starts the schedule.
+        schedule: When Dagster runs the pipeline by itself.
         expect_every: How long raw_events may go without new records before Dagster shows it as
             late, and targets are told that records are overdue, ms; None for any time.
         limits: The shares of rejected and late records above which a check fails.
@@ -153,7 +167,7 @@ class Pipeline(Strict):
     tags: dict[Tag, Tag] = Field(default_factory=dict)
     source: Source
     partitions: Partitions
-    schedule: Schedule | None = None
+    schedule: Annotated[Schedule, AfterValidator(_fits_landing)] = Schedule()
     expect_every: PositiveDurationMs | None = None
     limits: Limits = Limits()
     checks: dict[CheckName, Annotated[OwnCheck, AfterValidator(_fits_records)]] = Field(

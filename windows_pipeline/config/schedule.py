@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, StrictBool
 
-from windows_pipeline.config.fields import Zone, looks
+from windows_pipeline.config.fields import PositiveDurationMs, Zone, looks
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.limits import require_short
 
@@ -49,16 +49,34 @@ Cron = Annotated[str, AfterValidator(_cron), looks("cron", "30 0 * * *", type="s
 """Five fields that say at which minutes something happens."""
 
 
+class OnLanding(Strict):
+    """When Dagster takes a landed day as complete, and runs it without waiting for a time of day.
+
+    Attributes:
+        quiet: How long nothing may have changed in a day's folder until the day is complete, ms;
+            None for days that only a file `_SUCCESS` completes. Such a file completes a day at
+            once.
+        enabled: Whether the sensor runs as soon as it is loaded; else somebody starts the sensor in
+            the UI.
+    """
+
+    quiet: PositiveDurationMs | None = None
+    enabled: StrictBool = False
+
+
 class Schedule(Strict):
     """When Dagster runs a pipeline by itself.
 
     Attributes:
-        cron: Minute, hour, day of the month, month and day of the week.
+        cron: Minute, hour, day of the month, month and day of the week; None for each night, or
+            every ten minutes for a stream.
         zone: The time zone in which `cron` is meant.
         enabled: Whether the schedule runs as soon as it is loaded; else somebody starts it in the
             UI.
+        on_landing: When the sensor runs a landed day; no field of a stream.
     """
 
-    cron: Cron
+    cron: Cron | None = None
     zone: Zone = "UTC"
     enabled: StrictBool = False
+    on_landing: OnLanding = OnLanding()

@@ -11,6 +11,7 @@ from windows_pipeline.config import Pipeline, load_folder
 from windows_pipeline.dagster.corrections import correction_job
 from windows_pipeline.dagster.failures import failure_sensor
 from windows_pipeline.dagster.io_manager import results_resource
+from windows_pipeline.dagster.landing import landing_sensor
 from windows_pipeline.dagster.maintenance import maintenance_job, weekly_schedule
 from windows_pipeline.dagster.notify import notify_sensor
 from windows_pipeline.dagster.operations import check_job, rebuild_job
@@ -33,11 +34,12 @@ def build_definitions(
     """Builds the Dagster definitions of pipelines.
 
     A pipeline NAME has the jobs `NAME_all`, `NAME_correction`, `NAME_rebuild`, `NAME_check` and
-    `NAME_maintenance`, and the schedules `NAME_daily` and `NAME_weekly_maintenance`. One that
-    follows its source as a stream has the job and the schedule `NAME_stream` for `NAME_daily`; one
-    with `notify` has the sensor and the job `NAME_notify`, too; the sensor `failed_runs` notes what
-    these tell of failed runs. Its assets form the group NAME and
-    have keys such as `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
+    `NAME_maintenance`, the schedules `NAME_daily` and `NAME_weekly_maintenance`, and the sensor
+    `NAME_landing`. One that follows its source as a stream has the job and the schedule
+    `NAME_stream` for `NAME_daily`, and no such sensor; one with `notify` has the sensor and the job
+    `NAME_notify`, too; the sensor `failed_runs` notes what these tell of failed runs. Its assets
+    form the group NAME and have keys such as `NAME/raw_events` and
+    `NAME/WINDOWS/final_windows`.
 
     Args:
         pipelines: The pipelines, with distinct names.
@@ -62,8 +64,11 @@ def build_definitions(
         for pipeline in every
         for schedule in (source_schedule(pipeline, settings), weekly_schedule(pipeline))
     ]
-    sensors = [
+    notifying = [
         sensor for pipeline in every if (sensor := notify_sensor(pipeline, settings)) is not None
+    ]
+    landing = [
+        sensor for pipeline in every if (sensor := landing_sensor(pipeline, settings)) is not None
     ]
     of_failures = failure_sensor(every, settings)
     return dg.Definitions(
@@ -83,10 +88,10 @@ def build_definitions(
                 for job in (correction_job, rebuild_job, check_job, maintenance_job)
             ),
             *(stream_job(pipeline, settings) for pipeline in every if not pipeline.source.by_days),
-            *(sensor.job for sensor in sensors),
+            *(sensor.job for sensor in notifying),
         ],
         schedules=schedules,
-        sensors=sensors if of_failures is None else [*sensors, of_failures],
+        sensors=[*notifying, *landing, *([] if of_failures is None else [of_failures])],
         resources=dict(resources),
         executor=dg.in_process_executor,
     )

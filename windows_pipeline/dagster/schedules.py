@@ -8,7 +8,6 @@ from datetime import date, timedelta
 import dagster as dg
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.config.schedule import Schedule
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
 from windows_pipeline.settings import Settings, resolve
@@ -31,14 +30,15 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     The pipeline's `schedule` may name other times, and start the schedule.
     """
     by_days = pipeline.source.by_days
-    declared = pipeline.schedule or Schedule(cron=_NIGHTLY if by_days else _TEN_MINUTES)
+    declared = pipeline.schedule
+    cron = declared.cron or (_NIGHTLY if by_days else _TEN_MINUTES)
     enabled = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
     status = enabled[0 if declared.enabled else 1]
     if not by_days:
         return dg.ScheduleDefinition(
             name=f"{pipeline.name}_stream",
             job_name=f"{pipeline.name}_stream",
-            cron_schedule=declared.cron,
+            cron_schedule=cron,
             execution_timezone=declared.zone,
             default_status=status,
             description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
@@ -49,7 +49,7 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     @dg.schedule(
         job_name=job,
         name=f"{pipeline.name}_daily",
-        cron_schedule=declared.cron,
+        cron_schedule=cron,
         execution_timezone=declared.zone,
         default_status=status,
         description=f"Materializes the newest landed days of {pipeline.name}.",

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.arrival.watermark import Read, close_ms
 from windows_pipeline.checks.compare import copies_by_frame, units_that_differ
+from windows_pipeline.checks.notification_rules import notification_checks, notifications_to_check
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import alerts_checks, alerts_history_checks
 from windows_pipeline.compat.local_frame import small_frame
@@ -75,10 +76,11 @@ class AlertsJob(WindowsJob):
 
     @property
     def checks(self) -> list[Check]:
-        """The checks of alerts."""
+        """The checks of alerts and, if the pipeline notifies anybody, of notifications."""
         return [
             *alerts_checks(self.windows, self.result_columns),
             *alerts_history_checks(self.correct_command),
+            *([] if self.notifications is None else notification_checks(self.windows.spec)),
         ]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
@@ -203,7 +205,7 @@ class AlertsJob(WindowsJob):
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """Joins the alerts with their final windows, and with the published alerts."""
+        """Joins the alerts with their final windows, with published alerts and notifications."""
         alerts = standing(rows[0])
         final = self.window_tables.final_windows.of_units(spark, days)
         same_window = reduce(and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns])
@@ -219,12 +221,16 @@ class AlertsJob(WindowsJob):
                 "previous_episode": F.lag("episode_start").over(before),
             }
         )
-        rules, history = self.checks[:-1], self.checks[-1:]
         changes = self._changes(spark, days, rows[0])
-        return [
-            Batch("alerts", in_order, rules),
-            Batch("alerts_history", changes, history),
+        batches = [
+            Batch("alerts", in_order, alerts_checks(self.windows, self.result_columns)),
+            Batch("alerts_history", changes, alerts_history_checks(self.correct_command)),
         ]
+        for events in rows[1:]:
+            spec, window = self.windows.spec, self.windows.window_key[1:]
+            told = notifications_to_check(events, alerts, spec, window)
+            batches.append(Batch("notifications", told, notification_checks(spec)))
+        return batches
 
     def _changes(self, spark: SparkSession, days: Sequence[date], alerts: DataFrame) -> DataFrame:
         """The alerts of units that changed, with how often each of the compared frames has them."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,6 +80,19 @@ class FileState(NamedTuple):
     def __str__(self) -> str:
         """The file, as an error about it names it."""
         return in_a_line(f"{self.day}/{self.name}")
+
+
+class FolderState(NamedTuple):
+    """The state of a day's folder.
+
+    Attributes:
+        is_marked: Whether it has a file `_SUCCESS`, which says that the day is complete.
+        digest: A text that differs where the names, sizes or times of writing of what lies in it
+            differ, also of what is not read.
+    """
+
+    is_marked: bool
+    digest: str
 
 
 def landed_days(path: str) -> list[date]:
@@ -297,6 +311,29 @@ def landed_files(path: str, days: Iterable[date]) -> list[FileState]:
         )
         for day, entry in _entries(_root(path), path, days)
     ]
+
+
+def folder_states(path: str, days: Iterable[date]) -> dict[date, FolderState]:
+    """The state of the folders of some days, by one listing a folder.
+
+    Raises:
+        FileNotFoundError: A day has no folder.
+    """
+    return {
+        day: FolderState(
+            any(_is_mark(entry) for entry in entries),
+            _digest((entry.base_name, entry.size, entry.mtime_ns) for entry in entries),
+        )
+        for day, entries in _folders(_root(path), path, days)
+    }
+
+
+def _is_mark(entry: _Entry) -> bool:
+    return entry.base_name == "_SUCCESS" and entry.type == fs.FileType.File
+
+
+def _digest(entries: Iterable[tuple[str, int, int | None]]) -> str:
+    return sha256(repr(list(entries)).encode(errors="backslashreplace")).hexdigest()[:16]
 
 
 def landed_bytes(path: str, days: Iterable[date]) -> dict[date, int]:

@@ -23,6 +23,7 @@ from windows_pipeline.jobs.quarantine import quarantined
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
+from windows_pipeline.sources.file_changes import ChangedFile, file_changes
 from windows_pipeline.sources.landed_files import FileState, is_blank, landed_files
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.tables import landed_files as landed_files_table
@@ -61,20 +62,6 @@ class Waiting(NamedTuple):
     lacking: DaysByWindows
     blocked: list[date]
     missing: date
-
-
-class ChangedFile(NamedTuple):
-    """A landed file that has changed since its day was ingested.
-
-    Attributes:
-        day: The day.
-        name: The file's name.
-        change: How the file differs, in words.
-    """
-
-    day: date
-    name: str
-    change: str
 
 
 def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[DaysToRun]:
@@ -163,23 +150,8 @@ def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -
     for listed in quarantined(spark, pipeline, settings):
         gone = listed.arrival_unit, listed.file.partition("/")[2]
         known[name_of.get(listed.file, gone)] = listed.size_bytes, listed.written_ms
-    files = sorted(file for file in found.keys() | known.keys() if file[0] in days)
-    return [
-        ChangedFile(*file, change)
-        for file in files
-        if (change := _difference(known.get(file), found.get(file)))
-    ]
-
-
-def _difference(known: tuple[int | None, int | None] | None, found: FileState | None) -> str | None:
-    if known is None:
-        return "came later"
-    if found is None:
-        return "is gone"
-    size_bytes, written_ms = known
-    if size_bytes is not None and found.size_bytes != size_bytes:
-        return f"has {found.size_bytes:,} bytes, and had {size_bytes:,}"
-    return None if found.written_ms == written_ms else "was written again"
+    of_days = {file: state for file, state in known.items() if file[0] in days}
+    return file_changes(of_days, found.values())
 
 
 def _ms(instant: datetime | None) -> int | None:

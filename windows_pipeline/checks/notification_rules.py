@@ -1,0 +1,139 @@
+"""The checks of notifications, as SQL over their rows and what stands beside them (rule E6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from windows_pipeline.checks.run import Check
+from windows_pipeline.incremental.notifications import EPISODE, longest_overlap_ms
+from windows_pipeline.storage.joins import join_on
+from windows_pipeline.windows import PipelineWindows, SessionWindows
+
+
+def notification_checks(spec: PipelineWindows) -> list[Check]:
+    """Checks of notifications, over the rows of `notifications_to_check`."""
+    return [
+        Check(
+            "notification_once",
+            "No two notifications have one notification_id (rule E6)",
+            "_copies > 1",
+        ),
+        Check(
+            "opened_once_and_first",
+            "Of the notifications of an episode that stand, one at most is `opened`, and none "
+            "comes before it (rule E6)",
+            "_stands AND event = 'opened' AND (_opened > 1 OR _number > 1)",
+        ),
+        Check(
+            "worsened_is_worse",
+            "A `worsened` that stands has a severity above those of all notifications of its "
+            "episode that stand and come before it (rule E6)",
+            "_stands AND event = 'worsened' AND (severity IS NULL OR severity <= _worst_before)",
+        ),
+        Check(
+            "ended_once_and_last",
+            f"Of the notifications of an episode that stand, {_ended_text(spec)} (rule E6)",
+            f"_stands AND event = 'ended' AND {_wrong_end(spec)}",
+        ),
+        Check(
+            "retractions_hold",
+            "What a correction retracted was there before that correction; `retracted` stands for "
+            "an `opened` that the same correction retracted, and no older `opened` of the episode "
+            "stands (rules E1, E6)",
+            "retracted_by <= coalesce(correction, 0) "
+            "OR event = 'retracted' AND (correction IS NULL OR retracted_by IS NOT NULL "
+            "OR NOT _was_opened OR _stands_since < correction)",
+        ),
+        Check(
+            "alert_is_opened",
+            "The first alert of each episode that stands has an `opened` that stands, in the same "
+            "arrival unit (rule E6). If the pipeline had no notify on that day, write the rows of "
+            "earlier days by: windows-pipeline rebuild PIPELINE --from alerts",
+            "event IS NULL",
+        ),
+    ]
+
+
+def notifications_to_check(
+    notifications: DataFrame, alerts: DataFrame, spec: PipelineWindows, window: Sequence[str]
+) -> DataFrame:
+    """Joins notifications of some arrival units with what the checks compare.
+
+    Args:
+        notifications: The notifications of the units.
+        alerts: The alerts of the units that stand.
+        spec: The windows.
+        window: The columns that identify a window of a key.
+
+    Returns:
+        The notifications, with `_stands` (whether the row is no `retracted`, and no correction
+        retracted it) and `_copies` (the number of rows with its id). Among the rows of its episode
+        with an equal `_stands`: `_number` (its number in order), `_opened` and `_ended` (how many
+        there are), `_worst_before` (the largest severity of a window before it), `_later` (the
+        number of rows after it), `_last_unit` and `_opened_until`. Among all rows of its episode:
+        `_was_opened` (whether the row's correction retracted an `opened`) and `_stands_since` (the
+        least correction of an `opened` that stands). Also a row without event for each first alert
+        that lacks its `opened`.
+    """
+    stands = F.col("retracted_by").isNull() & (F.col("event") != "retracted")
+    marked = notifications.withColumn("_stands", stands)
+    alike = Window.partitionBy(*EPISODE, "_stands")
+    is_opened, is_ended = F.col("event") == "opened", F.col("event") == "ended"
+    # `ended` shows the worst window, and comes after the window that ended the episode.
+    in_order = alike.orderBy("until", is_ended, "window_start", *window)
+    before = in_order.rowsBetween(Window.unboundedPreceding, -1)
+    after = in_order.rowsBetween(1, Window.unboundedFollowing)
+    episode = Window.partitionBy(*EPISODE)
+    stands_since = F.when(is_opened & F.col("_stands"), F.coalesce("correction", F.lit(0)))
+    judged = marked.withColumns(
+        {
+            "_copies": F.count("*").over(Window.partitionBy("notification_id")),
+            "_number": F.row_number().over(in_order),
+            "_opened": F.count_if(is_opened).over(alike),
+            "_ended": F.count_if(is_ended).over(alike),
+            "_worst_before": F.max(F.when(~is_ended, F.col("severity"))).over(before),
+            "_later": F.count("*").over(after),
+            "_last_unit": F.max("arrival_unit").over(alike),
+            "_opened_until": F.min(F.when(is_opened, F.col("until"))).over(alike),
+            "_undone": F.collect_set(F.when(is_opened, F.col("retracted_by"))).over(episode),
+            "_stands_since": F.min(stands_since).over(episode),
+        }
+    )
+    was_opened = F.array_contains("_undone", F.col("correction"))
+    judged = judged.withColumn("_was_opened", was_opened).drop("_undone")
+    if longest_overlap_ms(spec) is None:  # an alert of a later day may start like the first one
+        return judged
+    lacking = _first_alerts_without_opened(marked, alerts)
+    columns = ("arrival_unit", *EPISODE, *window, "record_count", "severity")
+    return judged.unionByName(lacking.select(*columns), allowMissingColumns=True)
+
+
+def _first_alerts_without_opened(notifications: DataFrame, alerts: DataFrame) -> DataFrame:
+    """The first alerts of episodes, on days since the first notification, that lack `opened`."""
+    opened = notifications.where(F.col("_stands") & (F.col("event") == "opened"))
+    columns = ("arrival_unit", *EPISODE)
+    first = alerts.where(F.col("window_start") == F.col("episode_start"))
+    lacking = join_on(first, opened.select(*columns), columns, "anti")
+    since = notifications.agg(F.min("arrival_unit").alias("_since"))
+    # A pipeline that notifies since later has no rows of earlier days.
+    known = lacking.crossJoin(F.broadcast(since)).where(F.col("arrival_unit") >= F.col("_since"))
+    return known.drop("_since")
+
+
+def _ended_text(spec: PipelineWindows) -> str:
+    if isinstance(spec, SessionWindows):
+        return "one at most is `ended`, and says what `opened` says"
+    if longest_overlap_ms(spec) is None:
+        return "none is `ended`"
+    return "one at most is `ended`, and none comes after it"
+
+
+def _wrong_end(spec: PipelineWindows) -> str:
+    if isinstance(spec, SessionWindows):
+        return "(_ended > 1 OR until <> _opened_until)"
+    if longest_overlap_ms(spec) is None:
+        return "TRUE"
+    return "(_ended > 1 OR _later > 0 OR _last_unit > arrival_unit)"
