@@ -209,34 +209,46 @@ def trace(
         ),
     ],
     windows: WindowsName = None,
+    offset: Annotated[
+        int | None, typer.Option(min=0, help="Of a window of rows: the offset of its row.")
+    ] = None,
+    day: Annotated[
+        str | None, typer.Option(metavar="DAY", help="With --offset: the row's arrival day.")
+    ] = None,
+    partition: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --offset: the row's source partition.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many records to print.")] = 50,
     *,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON; not for windows of rows.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
     """Shows an alert's window: its records, why it is final, and what was corrected.
 
-    Spark reads windows of rows, windows whose filter only it can evaluate, and tables that only it
-    reaches: TIME is then the exact end.
+    Spark reads windows whose filter only it can evaluate, and tables that only it reaches: TIME is
+    then the exact end.
     """
     instant = parsed_instant("TIME", window_end)
+    if offset is None and (day is not None or partition is not None):
+        raise typer.BadParameter("--day and --partition go with --offset; name it, too")
+    row_day = None if day is None else parsed_day("--day", day)
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
-    if not found.windows[name].row_key:
-        from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
+    if offset is not None and not found.windows[name].row_key:
+        raise ValueError(f"--offset: is of windows of rows, and {name} has none; leave it out")
+    from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
 
-        try:
-            with Status(CONSOLE, f"{pipeline} {name}: reading the window of {key}"):
-                from windows_pipeline.cli.window_trace import trace_window
+    try:
+        with Status(CONSOLE, f"{pipeline} {name}: reading the window of {key}"):
+            from windows_pipeline.cli.window_trace import Row, trace_window
 
-            trace_window(settings, found, name, key, window_end, limit, as_json=as_json)
-        except NoTableError:
-            raise
-        except UnreadableTableError as error:
-            tell("note", f"{error}; starting Spark")
-        else:
-            return
+        row = Row(partition, offset, row_day)
+        trace_window(settings, found, name, key, window_end, row, limit, as_json=as_json)
+    except NoTableError:
+        raise
+    except UnreadableTableError as error:
+        tell("note", f"{error}; starting Spark")
+    else:
+        return
     if as_json:
         raise ValueError("--json: must be left out where Spark reads the windows; leave it out")
     begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {window_end}")
