@@ -15,6 +15,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.alert_ids import digest
 from tests.support.command_line import call, call_alone
 from tests.support.oracle.keys import asked_for, seen_by
 from tests.support.oracle.windows import Record
@@ -116,27 +117,25 @@ def project(
     records = [record_of(unit, offset, "a", time) for offset, (unit, time) in enumerate(times)]
     finals = finals_of(records, 2, "so_far")
     write(pipeline, str(tmp_path / warehouse), records, finals, "source")
-    corrected = next(each for each in finals if each.row[2] == 2)
+    rows = [
+        {
+            "arrival_unit": FIRST_DAY + timedelta(days=1),
+            "key": "a",
+            "window_start": instant(0),
+            "window_end": instant(5),
+            "event_time": instant(5),
+            "record_arrival_unit": FIRST_DAY,
+            "source_partition": "0",
+            "offset": offset,
+        }
+        for offset in (1, 2)
+    ]
+    tables = window_tables(pipeline, "hourly", str(tmp_path / warehouse))
     result = {"record_count": 3, "failed": []}
+    corrected = {"correction": 1, "change": "changed", "cause": "a file"}
+    write_rows(tables.corrections, [{**rows[1], **corrected, "old": result, "new": result}])
     write_rows(
-        window_tables(pipeline, "hourly", str(tmp_path / warehouse)).corrections,
-        [
-            {
-                "correction": 1,
-                "arrival_unit": FIRST_DAY + timedelta(days=1),
-                "key": "a",
-                "window_start": instant(corrected.start),
-                "window_end": instant(corrected.end),
-                "event_time": instant(corrected.row[0]),
-                "record_arrival_unit": FIRST_DAY,
-                "source_partition": "0",
-                "offset": 2,
-                "change": "changed",
-                "cause": "a file",
-                "old": result,
-                "new": result,
-            }
-        ],
+        tables.alerts, [{**row, "rule": "busy", "episode_start": instant(0)} for row in rows]
     )
     return lambda *args: call(
         capfd, monkeypatch, "trace", "flights", *args, start=lambda *_: pytest.fail("Spark started")
@@ -168,6 +167,20 @@ def test_rows_whose_windows_end_at_once_are_named_by_their_offset(
         2,
         True,
     )
+
+
+def test_an_alert_of_a_row_leads_to_the_window_of_that_row(
+    project: Callable[..., tuple[int, str]],
+) -> None:
+    """Rule F5: its id tells rows apart whose windows have the same bounds."""
+    first, end = "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.005Z"
+    for offset in (1, 2):
+        row = (end, "2013-01-01", "0", offset)
+        of_row = digest(["flights", "hourly", "busy", ["a"], first, end, *row, None])
+        status, said = project("--alert", of_row, "--json")
+        assert status == 0, said
+        found = json.loads(said)
+        assert (found["alert"]["rule"], found["window"]["offset"]) == ("busy", offset)
 
 
 def test_a_row_is_shown_without_spark_and_without_compiled_code(

@@ -9,12 +9,13 @@ from typing import NamedTuple
 import pyarrow as pa
 import typer
 
-from windows_pipeline.cli.arguments import parsed_span
+from windows_pipeline.cli.arguments import chosen_windows, parsed_span
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.rows import json_rows, json_value, print_grid
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.query import WindowStore
+from windows_pipeline.query.alert_ids import FoundAlert, alert_named
 from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.query.window_trace import WindowTrace
 from windows_pipeline.settings import Settings
@@ -72,22 +73,62 @@ def trace_window(
         UnreadableTableError: A table is not for readers other than Spark.
         ValueError: No window, or several, end or start then.
     """
+    if any(row) and not pipeline.windows[windows_name].row_key:
+        raise ValueError(
+            f"--offset: must be left out, as {windows_name} has no windows of rows; leave it out"
+        )
     store = WindowStore(pipeline, windows_name, settings.warehouse)
     value = store.parsed_key(key, "KEY")
     found = store.trace(_window(store, value, time, row))
     if as_json:
-        _print_json(found)
+        _print_json(found, None)
         return
-    windows = pipeline.windows[windows_name]
+    _print(pipeline, store.name, pipeline.windows[windows_name], found, limit)
+
+
+def raised_alert(
+    settings: Settings, pipeline: Pipeline, alert: str, windows_name: str | None
+) -> FoundAlert:
+    """The alert of an id, of one definition or of any.
+
+    Raises:
+        UnreadableTableError: A table is not for readers other than Spark.
+        ValueError: No alert has the id, or several have.
+    """
+    names = list(pipeline.windows)
+    if windows_name is not None:
+        names = [chosen_windows(pipeline, windows_name)]
+    return alert_named(alert, "--alert", pipeline, settings.warehouse, names)
+
+
+def trace_alert(
+    settings: Settings, pipeline: Pipeline, alert: FoundAlert, limit: int, *, as_json: bool
+) -> None:
+    """Prints an alert, and its window as `trace_window` does.
+
+    Raises:
+        UnreadableTableError: A table is not for readers other than Spark.
+        ValueError: The window is not there any more.
+    """
+    store = WindowStore(pipeline, alert.windows_name, settings.warehouse)
+    found = store.trace(store.window_of(alert))
+    if as_json:
+        _print_json(found, alert)
+        return
+    severity = "" if alert.severity is None else f", severity {alert.severity:g}"
+    by = "" if alert.retracted_by is None else f", retracted by correction {alert.retracted_by}"
+    CONSOLE.print(f"alert {alert.id}: {alert.rule} of {alert.windows_name}{severity}{by}")
+    _print(pipeline, store.name, pipeline.windows[alert.windows_name], found, limit)
+
+
+def _print(pipeline: Pipeline, name: str, windows: Windows, found: WindowTrace, limit: int) -> None:
     aggregates = [each.name for each in windows.aggregate_list]
     bounds = ["window_start", "window_end"]
-    print_grid(
-        store.name, found.row, ["key", *bounds, *windows.row_key, "record_count", *aggregates]
-    )
+    print_grid(name, found.row, ["key", *bounds, *windows.row_key, "record_count", *aggregates])
     _print_reason(found, windows.grace)
-    for name, neighbour in (("before", found.before), ("after", found.after)):
+    for side, neighbour in (("before", found.before), ("after", found.after)):
         if neighbour is not None:
-            CONSOLE.print(f"the window {name}: {_bounds(neighbour)}")
+            CONSOLE.print(f"the window {side}: {_bounds(neighbour)}")
     for firing in found.firings[:limit]:
         CONSOLE.print(_firing_text(firing))
     if len(found.firings) > limit:
@@ -172,8 +213,13 @@ def _firing_as_json(firing: StoredWindow) -> dict[str, object]:
     return {name: json_value(value) for name, value in listed.items()}
 
 
-def _print_json(found: WindowTrace) -> None:
+def _print_json(found: WindowTrace, alert: FoundAlert | None) -> None:
+    raised = None
+    if alert is not None:
+        names = ("id", "windows_name", "rule", "severity", "retracted_by")
+        raised = {name: json_value(getattr(alert, name)) for name in names}
     answer = {
+        "alert": raised,
         "window": json_rows(found.row)[0],
         "closed_at_ms": found.closed_at_ms,
         "before": None if found.before is None else _bounds(found.before),

@@ -13,6 +13,7 @@ from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.incremental.units import Facts
+from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.report.words import instant_text, trace_command
 from windows_pipeline.storage.table import Table
 from windows_pipeline.text.markdown import code, plain
@@ -117,6 +118,8 @@ class EpisodeChecks:
         key = _key_text(row["key"])
         first, last = _instant(row["episode_start"]), _instant(row["episode_end"])
         end = instant_text(_instant(worst["window_end"]))
+        alert = {**worst.asDict(), "rule": row["rule"], "key": row["key"]}
+        worst_id = alert_id(self._pipeline.name, self._name, self._windows.row_key, alert)
         values = {name: worst[name] for name in ("record_count", *self._result_names(worst))}
         return {
             "key": key,
@@ -128,9 +131,7 @@ class EpisodeChecks:
             "severity": "" if row["severity"] is None else f"{row['severity']:g}",
             "worst window": f"ends {end}: "
             + ", ".join(f"{name}={_value(value)}" for name, value in values.items()),
-            "trace": trace_command(
-                self._pipeline.name, self._name, key, _instant(worst["window_end"])
-            ),
+            "trace": trace_command(self._pipeline.name, worst_id),
         }
 
     def _result_names(self, worst: Row) -> list[str]:

@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 
+from windows_pipeline.query.alert_ids import FoundAlert, alert_named
 from windows_pipeline.query.arrow_values import microseconds
 from windows_pipeline.query.explain import MOST_EXPLAINED, Explainer
 from windows_pipeline.query.explained import Explanation
@@ -242,6 +243,41 @@ class WindowStore(PinnedStore):
             if first <= each.end <= last or first <= each.start <= last
         }
         return tuple(found[at] for at in sorted(found))
+
+    def alerted(self, alert: str) -> StoredWindow:
+        """The window of an alert of this definition, by the alert's id.
+
+        Args:
+            alert: The id, as `windows-pipeline alerts` shows it, or its first digits, at least 4.
+
+        Raises:
+            NoTableError: No alert was raised yet.
+            TableDamagedError: A file of a table is damaged.
+            UnreadableTableError: The table alerts is not for readers other than Spark.
+            ValueError: No alert has the id, several have, or the window is not there any more.
+        """
+        names = [self._name]
+        found = alert_named(
+            alert, "alert", self._pipeline, self._warehouse, names, self._open_table
+        )
+        return self.window_of(found)
+
+    def window_of(self, alert: FoundAlert) -> StoredWindow:
+        """The window of an alert.
+
+        Raises:
+            ValueError: The window is not there any more.
+        """
+        start, end = microseconds(alert.start), microseconds(alert.end)
+        times = {_START: Span(start, start), _END: Span(end, end)}
+        for each in self._pinned.found(Wanted(self._one(alert.key), times)):
+            if {name: each.other[name] for name in alert.row} == alert.row:
+                return each
+        by = "" if alert.retracted_by is None else f"; correction {alert.retracted_by} retracted it"
+        raise ValueError(
+            f"{self._spec.name}: the window of alert {alert.id} must be there, and is not{by}. To "
+            f"see what was corrected, read the table corrections of {self._name}"
+        )
 
     def trace(self, window: StoredWindow) -> WindowTrace:
         """The records that count in a final window, why it is final, and what became of it.
