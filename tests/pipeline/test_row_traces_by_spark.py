@@ -26,6 +26,7 @@ from tests.support.written_rows import (
 from windows_pipeline.query import WindowStore
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import source_tables, window_tables
 
 A_DAY = 12
 
@@ -59,6 +60,10 @@ def test_both_find_the_same_records(
     is_in = passes if keyed == "filtered" else lambda _: True
     finals = asked_for(finals_of(seen_by(records, KEY_OF[keyed], is_in), 3, kind))
     pipeline, own = pipeline_of(tmp_path, kind, keyed), str(tmp_path / "warehouse")
+    source = source_tables(pipeline, own)
+    final_windows = window_tables(pipeline, "hourly", own).final_windows
+    for table in (source.raw_events, source.arrival_log, final_windows):
+        table.create_if_missing(spark)  # with the definition, which Spark's readers look for
     write(pipeline, own, records, finals, keyed)
     last = max(finals, key=lambda each: (each.end, each.row))
     key: Any = stored_key(keyed, last.key)
