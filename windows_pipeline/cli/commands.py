@@ -257,8 +257,9 @@ def trace(
     except NoTableError:
         raise
     except UnreadableTableError as error:
-        if key is None:  # the alert itself was not found
-            raise
+        if key is None:  # the alert is not known
+            text = f"--alert: {error}, or name the window by KEY and TIME"
+            raise UnreadableTableError(text) from error
         tell("note", f"{error}; starting Spark")
     else:
         return

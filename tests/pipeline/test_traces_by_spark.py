@@ -1,4 +1,4 @@
-"""The records of windows of rows by Spark are those that are found without Spark (rule E5)."""
+"""Traces by Spark: of the filters that only it evaluates; and as those without it (rule E5)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.alert_ids import digest
 from tests.support.oracle.keys import asked_for, seen_by
 from tests.support.oracle.windows import Record
+from tests.support.small_project import HEADER, TUMBLING, SmallProject
 from tests.support.written_rows import (
     KEY_OF,
     KINDS,
@@ -87,3 +89,24 @@ def test_both_find_the_same_records(
         for row in found.collect()
     }
     assert with_spark == without
+
+
+def test_an_alert_is_traced_by_spark_where_only_spark_evaluates_the_filter(
+    project: SmallProject,
+) -> None:
+    """Rules A9 and E5: by the id that `episodes` shows; a record that does not pass is left out."""
+    rules = {"many": {"when": "c >= 1", "severity": "c"}}
+    project.declare({**TUMBLING, "alerts": rules, "where": "abs(v) >= 2"})
+    project.land(1, f"{HEADER}a,0,1\na,1,-27\na,2,38\na,100,9\n")
+    status, said = project.ingest("run")
+    assert status == 0, said
+    bounds = "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.010Z"
+    of_alert = digest(["p", "w", "many", ["a"], *bounds, None])
+    status, said = project.call("episodes", "p")
+    assert (status, of_alert in said) == (0, True), said
+    status, said = project.call("trace", "p", "--alert", of_alert)
+    assert status == 0, said
+    assert "starting Spark" in said
+    assert ("-27.0" in said, "38.0" in said, " 1.0 " in said) == (True, True, False), said
+    status, said = project.call("trace", "p", "--alert", of_alert, "--json")
+    assert (status, "--json: must be left out where Spark reads" in said) == (2, True), said
