@@ -63,8 +63,7 @@ def print_summary(
         "  flights/by_hour in the UI    early warnings: materialize it for some days\n"
         "  flights/carrier_half_hour    windows by carrier of the same records\n"
         "  .venv/bin/windows-pipeline episodes flights --windows hourly --rule quiet\n"
-        "  .venv/bin/windows-pipeline trace flights LGA '2013-09-13 02:00:00.001' "
-        "--windows hourly",
+        "  .venv/bin/windows-pipeline trace flights --alert 0e7eab8e53fb",
         soft_wrap=True,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
+from tests.support.alert_ids import digest
 from tests.support.small_project import HEADER, TUMBLING, SmallProject
 from windows_pipeline.dagster import build_definitions
 
@@ -97,7 +98,9 @@ def test_each_day_has_its_rules_and_episodes(landed: SmallProject) -> None:
         *("a", start, "1970-01-01 00:00:00.020", "0:00:00.020000", "over", "1", "1"),
     )
     command = str(row["trace"]).split()
-    assert command[1:] == ["trace", "p", "a", "1970-01-01T00:00:00.020Z", "--windows", "w"]
+    bounds = "1970-01-01T00:00:00.010Z", "1970-01-01T00:00:00.020Z"
+    worst = digest(["p", "w", "many", ["a"], *bounds, None])
+    assert command[1:] == ["trace", "p", "--alert", worst]
     status, said = project.call(*command[1:])
     assert status == 0, said
     assert "9.0" in said

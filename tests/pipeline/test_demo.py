@@ -19,6 +19,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from demo.summary import print_summary
+from tests.support.alert_ids import digest
 from tests.support.pipelines import ROOT, Project
 from tests.support.stored_rows import stored_rows
 from windows_pipeline.cli.main import app
@@ -46,10 +47,20 @@ def commands(printed: Sequence[str]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def trace(commands: Sequence[str]) -> dict[str, str]:
-    """The parameters of the command that traces an alert."""
-    (command,) = (text for text in commands if text.startswith("trace "))
-    return params(command)
+def trace() -> dict[str, str]:
+    """The parameters of the page's command that traces a window by its key and end."""
+    (found,) = (each for each in map(params, traces_of_page()) if each["key"] is not None)
+    return found
+
+
+def of_page() -> list[str]:
+    """The commands of the page that are of the flights."""
+    page = (ROOT / "docs" / "commands.md").read_text()
+    return re.findall(r"^windows-pipeline (\w+ flights.*)$", page, re.MULTILINE)
+
+
+def traces_of_page() -> list[str]:
+    return [text for text in of_page() if text.startswith("trace ")]
 
 
 def params(command: str) -> dict[str, str]:
@@ -71,13 +82,10 @@ def test_no_line_is_broken_or_cut(full_run: Project, printed: list[str]) -> None
 
 
 def test_the_commands_of_the_summary_and_of_the_page_exist(commands: list[str]) -> None:
-    page = (ROOT / "docs" / "commands.md").read_text()
-    of_flights = re.findall(r"^windows-pipeline (\w+ flights.*)$", page, re.MULTILINE)
+    of_flights = of_page()
     assert {shlex.split(text)[0] for text in commands} == {"episodes", "trace"}
-    # Both trace the same window, so the test of the summary's window holds for the page's.
-    assert [text for text in commands if text.startswith("trace ")] == [
-        text for text in of_flights if text.startswith("trace ")
-    ]
+    (by_alert,) = (text for text in commands if text.startswith("trace "))
+    assert by_alert in traces_of_page()
     pipelines = {pipeline.name: pipeline for pipeline in load_pipelines(ROOT / "pipelines")}
     for command in commands + of_flights:
         found = params(command)
@@ -86,7 +94,7 @@ def test_the_commands_of_the_summary_and_of_the_page_exist(commands: list[str]) 
 
 
 def test_the_window_to_trace_is_final_and_broke_a_rule(
-    trace: dict[str, str], landed_flights: Path
+    trace: dict[str, str], commands: list[str], landed_flights: Path
 ) -> None:
     """Rules A2 to A5, B2, B3 and E5, from the landed lines, which are in order of arrival."""
     hourly = load_pipeline(ROOT / "pipelines" / "flights.yaml").windows[trace["windows"]]
@@ -112,6 +120,13 @@ def test_the_window_to_trace_is_final_and_broke_a_rule(
     assert end < closed_through
     assert len(delays) >= 10
     assert mean(delays) > 60
+    bounds = (
+        f"{instant:%Y-%m-%dT%H:%M:%S}.{instant.microsecond // 1_000:03}Z"
+        for instant in (start, end)
+    )
+    of_alert = digest(["flights", "hourly", "disruption", [trace["key"]], *bounds, None])
+    (by_alert,) = (text for text in commands if text.startswith("trace "))
+    assert params(by_alert)["alert"] == of_alert
 
 
 def test_what_other_code_prints_stays_out_of_the_progress(

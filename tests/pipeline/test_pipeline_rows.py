@@ -30,6 +30,7 @@ from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_publ
 from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
+from windows_pipeline.query import WindowStore
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream
@@ -285,9 +286,17 @@ def test_trace_finds_the_records_of_row_windows(ran: Ran, spark: SparkSession) -
     found = records_of_alert(
         spark, ran.settings, ran.pipeline, "fours", window.key, instant(window.end)
     ).collect()
-    assert sorted(((row.arrival_unit - FIRST_DAY).days, row.offset) for row in found) == sorted(
-        wanted
-    )
+    listed = [((row.arrival_unit - FIRST_DAY).days, row.offset) for row in found]
+    assert sorted(listed) == sorted(wanted)
+    store = WindowStore(ran.pipeline, "fours", ran.settings.warehouse)
+    end = instant(window.end)
+    alone = {
+        ((row["arrival_unit"] - FIRST_DAY).days, row["offset"])
+        for each in store.bounded(window.key, end, end)
+        if each.end == end
+        for row in store.trace(each).records.to_pylist()
+    }
+    assert alone == wanted
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.alert_ids import digest
 from tests.support.command_line import call
 from tests.support.doc_blocks import COMMANDS, PAGES, ROOT, blocks_of
 from tests.support.doc_commands import Command, commands_of, parsed
@@ -27,6 +28,12 @@ VALUES: dict[str, object] = {
     "key": "LGA",
     "window_end": "2013-01-01 10:55:00",
     "event_time": "2013-01-01 10:55",
+    "alert": digest(
+        [
+            *("flights", "hourly", "disruption", ["LGA"]),
+            *("2013-01-01T09:55:00.000Z", "2013-01-01T10:55:00.000Z", None),
+        ]
+    ),
     "rule": "disruption",
     "every": None,
     "cause": "source fixed",

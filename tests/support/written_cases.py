@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from tests.support.oracle.windows import keyed_windows, late_records
+from tests.support.oracle.windows import Record, keyed_windows, late_records
 from tests.support.strategies import ArrivalsOf
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.config import Pipeline
@@ -20,38 +21,7 @@ FIRST_DAY = date(2013, 1, 1)
 
 def write_case(pipeline: Pipeline, warehouse: str, case: ArrivalsOf[Any]) -> None:
     """Writes the records of a case, the log, and its windows `hourly`, by days."""
-    source = source_tables(pipeline, warehouse)
-    raw, log = [], []
-    for unit in range(case.units):
-        day = FIRST_DAY + timedelta(days=unit)
-        latest: dict[int, int] = {}
-        counts: dict[int, int] = defaultdict(int)
-        for record in (each for each in case.records if each.unit == unit):
-            partition = record.source_partition
-            latest[partition] = max(latest.get(partition, record.event_time), record.event_time)
-            counts[partition] += 1
-            raw.append(
-                {
-                    "arrival_unit": day,
-                    "source_partition": str(partition),
-                    "offset": record.offset,
-                    "key": record.key,
-                    "event_time": EPOCH + record.event_time * MS,
-                    "running_max": EPOCH + latest[partition] * MS,
-                }
-            )
-        part = {"arrival_unit": day, "unit_rejected": 0}
-        log += [
-            {
-                **part,
-                "source_partition": str(of),
-                "rows": counts[of],
-                "max_event_time": EPOCH + time * MS,
-            }
-            for of, time in latest.items()
-        ] or [{**part, "rows": 0}]
-    write_rows(source.raw_events, raw, row_group_rows=2)
-    write_rows(source.arrival_log, log)
+    write_records(pipeline, warehouse, case.records, case.units)
     tables = window_tables(pipeline, "hourly", warehouse)
     rows = keyed_windows(case.records, case.units, case.definition, {})
     keyed: list[Row] = [
@@ -89,3 +59,42 @@ def write_case(pipeline: Pipeline, warehouse: str, case: ArrivalsOf[Any]) -> Non
     )
     days = [{"arrival_unit": FIRST_DAY + timedelta(days=unit)} for unit in range(case.units)]
     write_rows(computed_days(pipeline, "hourly", warehouse, fired=False), days)
+
+
+def write_records(
+    pipeline: Pipeline, warehouse: str, records: Sequence[Record], units: int
+) -> None:
+    """Writes accepted records and the log, by days; `carrier` and `dep_delay` if they have them."""
+    source = source_tables(pipeline, warehouse)
+    raw, log = [], []
+    for unit in range(units):
+        day = FIRST_DAY + timedelta(days=unit)
+        latest: dict[int, int] = {}
+        counts: dict[int, int] = defaultdict(int)
+        for record in (each for each in records if each.unit == unit):
+            partition = record.source_partition
+            latest[partition] = max(latest.get(partition, record.event_time), record.event_time)
+            counts[partition] += 1
+            raw.append(
+                {
+                    "arrival_unit": day,
+                    "source_partition": str(partition),
+                    "offset": record.offset,
+                    "key": record.key,
+                    "event_time": EPOCH + record.event_time * MS,
+                    "running_max": EPOCH + latest[partition] * MS,
+                    **{name: record.values.get(name) for name in ("carrier", "dep_delay")},
+                }
+            )
+        part = {"arrival_unit": day, "unit_rejected": 0}
+        log += [
+            {
+                **part,
+                "source_partition": str(of),
+                "rows": counts[of],
+                "max_event_time": EPOCH + time * MS,
+            }
+            for of, time in latest.items()
+        ] or [{**part, "rows": 0}]
+    write_rows(source.raw_events, raw, row_group_rows=2)
+    write_rows(source.arrival_log, log)

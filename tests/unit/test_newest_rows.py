@@ -194,7 +194,7 @@ def test_json_has_the_columns_of_the_table_and_times_with_a_zone(
     status, said = called(capfd, monkeypatch, "alerts", "flights", "--json", "--limit", "5")
     first, second = json.loads(said)
     assert status == 0
-    assert list(first) == ["_windows", *(column.name for column in alerts.columns)]
+    assert list(first) == ["_windows", "_id", *(column.name for column in alerts.columns)]
     assert (first["_windows"], first["arrival_unit"]) == ("hourly", "2013-03-09")
     assert (first["severity"], second["severity"]) == ("NaN", 60.5)
     assert [first["window_end"], second["window_end"]] == [

@@ -201,45 +201,71 @@ def episodes(
 def trace(
     context: typer.Context,
     pipeline: PipelineName,
-    key: Annotated[str, typer.Argument(help="The alert's key; of several columns, with commas.")],
+    key: Annotated[
+        str | None, typer.Argument(help="The window's key; of several columns, with commas.")
+    ] = None,
     window_end: Annotated[
-        str,
-        typer.Argument(
-            metavar="TIME", help="When its window ends, or starts, as far as known; UTC."
-        ),
-    ],
+        str | None,
+        typer.Argument(metavar="TIME", help="When it ends, or starts, as far as known; UTC."),
+    ] = None,
+    alert: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="The id of an alert, instead of KEY and TIME."),
+    ] = None,
     windows: WindowsName = None,
+    offset: Annotated[
+        int | None, typer.Option(min=0, help="Of a window of rows: the offset of its row.")
+    ] = None,
+    day: Annotated[
+        str | None, typer.Option(metavar="DAY", help="With --offset: the row's arrival day.")
+    ] = None,
+    partition: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --offset: the row's source partition.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many records to print.")] = 50,
     *,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON; not for windows of rows.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
     """Shows an alert's window: its records, why it is final, and what was corrected.
 
-    Spark reads windows of rows, windows whose filter only it can evaluate, and tables that only it
-    reaches: TIME is then the exact end.
+    Name the window by the id of its alert, or by KEY and TIME. Spark reads windows whose filter
+    only it can evaluate, and tables that only it reaches: TIME is then the exact end.
     """
-    instant = parsed_instant("TIME", window_end)
+    if (alert is None) == (key is None or window_end is None) or (alert and key is not None):
+        raise typer.BadParameter("name the window by KEY and TIME, or by --alert alone")
+    if offset is None and (day is not None or partition is not None):
+        raise typer.BadParameter("--day and --partition go with --offset; name it, too")
+    if alert is not None and offset is not None:
+        raise typer.BadParameter("--offset goes with KEY and TIME; an alert's id names the row")
+    row_day = None if day is None else parsed_day("--day", day)
     settings, found = declared(pipeline)
-    name = chosen_windows(found, windows)
-    if not found.windows[name].row_key:
+    with Status(CONSOLE, f"{pipeline}: reading"):
+        from windows_pipeline.cli.window_trace import Row, raised_alert, trace_alert, trace_window
         from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
+        from windows_pipeline.report.words import key_text
 
-        try:
-            with Status(CONSOLE, f"{pipeline} {name}: reading the window of {key}"):
-                from windows_pipeline.cli.window_trace import trace_window
-
-            trace_window(settings, found, name, key, window_end, limit, as_json=as_json)
-        except NoTableError:
-            raise
-        except UnreadableTableError as error:
-            tell("note", f"{error}; starting Spark")
+    try:
+        if key is None or window_end is None:
+            raised = raised_alert(settings, found, alert or "", windows)
+            name, key, instant = raised.windows_name, key_text(raised.key), raised.end
+            trace_alert(settings, found, raised, limit, as_json=as_json)
         else:
-            return
+            instant = parsed_instant("TIME", window_end)
+            name = chosen_windows(found, windows)
+            row = Row(partition, offset, row_day)
+            trace_window(settings, found, name, key, window_end, row, limit, as_json=as_json)
+    except NoTableError:
+        raise
+    except UnreadableTableError as error:
+        if key is None:  # the alert is not known
+            text = f"--alert: {error}, or name the window by KEY and TIME"
+            raise UnreadableTableError(text) from error
+        tell("note", f"{error}; starting Spark")
+    else:
+        return
     if as_json:
         raise ValueError("--json: must be left out where Spark reads the windows; leave it out")
-    begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {window_end}")
+    begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {instant}")
     from windows_pipeline.cli.trace import list_records
 
     list_records(context, settings, found, name, key, instant, limit)

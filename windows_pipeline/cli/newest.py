@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -41,11 +42,13 @@ class Shown(NamedTuple):
         windows: The window definition; None if the table belongs to the source.
         spec: The table.
         first_columns: The columns that are shown first, in order.
+        has_ids: Whether the rows are alerts, which are shown with their ids.
     """
 
     windows: str | None
     spec: TableSpec
     first_columns: Sequence[str]
+    has_ids: bool = False
 
 
 def alerts(
@@ -62,7 +65,7 @@ def alerts(
 ) -> None:
     """Lists the newest alerts that no correction retracted, the newest last.
 
-    They are in the order of arrival day and window end.
+    They are in the order of arrival day and window end. `trace --alert` takes the id in `_id`.
     """
     days = parsed_days(first, last)
     settings, found = declared(pipeline)
@@ -74,10 +77,10 @@ def alerts(
         aggregates = [aggregate.name for aggregate in found.windows[name].aggregate_list]
         # What users look for first; the rest follows in the table's order.
         first_columns = [
-            *("rule", "key", "window_start", "window_end", "severity", "episode_start"),
+            *("_id", "rule", "key", "window_start", "window_end", "severity", "episode_start"),
             *aggregates,
         ]
-        shown.append(Shown(name, spec, first_columns))
+        shown.append(Shown(name, spec, first_columns, has_ids=True))
     null_column = None if with_retracted else "retracted_by"
     _show(found, shown, days, limit, as_json=as_json, null_column=null_column)
 
@@ -162,6 +165,7 @@ def _show(
     missing = []
     with Status(CONSOLE, f"{pipeline.name}: reading") as status:
         from windows_pipeline.cli.rows import print_grid, print_json
+        from windows_pipeline.query.alert_ids import with_ids
         from windows_pipeline.query.local_tables import NoTableError
         from windows_pipeline.query.newest_rows import newest_rows
 
@@ -171,8 +175,10 @@ def _show(
                 rows = newest_rows(table.spec, limit, *days, null_column, order)
             except NoTableError as error:
                 missing.append(f"{error}; {fix_of_no_table(pipeline)}")
-            else:
-                found.append((table, rows))
+                continue
+            if table.has_ids and table.windows is not None:
+                rows = replace(rows, rows=with_ids(rows.rows, pipeline, table.windows))
+            found.append((table, rows))
     if not found:
         raise NoTableError("\n".join(missing))
     for text in missing:

@@ -18,8 +18,6 @@ from windows_pipeline.text.counts import counted
 from windows_pipeline.text.references import without_values
 
 if TYPE_CHECKING:  # importing them takes seconds, and `tell` is wanted at once
-    from pyspark.sql import DataFrame
-
     from windows_pipeline.checks.run import CheckResult
     from windows_pipeline.config import Pipeline
     from windows_pipeline.jobs.days.runs import Waiting
@@ -270,11 +268,16 @@ class PrintedBatches:
         ]
 
 
-def print_rows(rows: DataFrame, limit: int) -> None:
-    """Prints at most `limit` rows as a grid, and says whether there are more."""
-    found = rows.limit(limit + 1).collect()
+def print_rows(names: Sequence[str], found: Sequence[Sequence[object]], limit: int) -> None:
+    """Prints at most `limit` collected rows as a grid, and says whether there are more.
+
+    Args:
+        names: The names of the columns.
+        found: The rows, at least one more than `limit` if there are more.
+        limit: How many rows to print.
+    """
     grid = Grid(box=box.SIMPLE)
-    for column in rows.columns:
+    for column in names:
         grid.add_column(column, no_wrap=True)
     for row in found[:limit]:
         grid.add_row(*(_text(value) for value in row))

@@ -11,6 +11,7 @@ from windows_pipeline.cli.printed import print_rows
 from windows_pipeline.cli.session import session
 from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.incremental.alerts import episodes, standing
+from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.query.trace import is_key, records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import window_tables
@@ -38,12 +39,22 @@ def list_episodes(
         source = pipeline.windows[windows_name].keyed(pipeline.source)
         rows = rows.where(is_key(_values(key, source), rows.schema["key"].dataType))
     worst = episodes(rows).orderBy(F.desc("severity"), "episode_start", "rule", "key")
-    print_rows(
-        worst.select(
-            "rule", "key", "episode_start", "episode_end", "alerts", "severity", "worst.window_end"
-        ),
-        limit,
-    )
+    row_key = pipeline.windows[windows_name].row_key
+    names = ("rule", "key", "episode_start", "episode_end", "alerts", "severity")
+    found = [
+        (
+            *(row[name] for name in names),
+            row["worst"]["window_end"],
+            alert_id(
+                pipeline.name,
+                windows_name,
+                row_key,
+                {**row["worst"].asDict(), "rule": row["rule"], "key": row["key"]},
+            ),
+        )
+        for row in worst.limit(limit + 1).collect()
+    ]
+    print_rows((*names, "window_end", "worst alert"), found, limit)
 
 
 def list_records(
@@ -61,9 +72,8 @@ def list_records(
     values = _values(key, source)
     records = records_of_alert(spark, settings, pipeline, windows_name, values, window_end)
     arrival = [source.arrival_column] if source.arrival_column else []
-    print_rows(
-        records.select("arrival_unit", "offset", "event_time", *arrival, *source.values), limit
-    )
+    shown = records.select("arrival_unit", "offset", "event_time", *arrival, *source.values)
+    print_rows(shown.columns, shown.limit(limit + 1).collect(), limit)
 
 
 def _values(key: str, source: Source) -> str | list[str]:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import islice
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
 
 import pyarrow as pa
 import typer
 
-from windows_pipeline.cli.arguments import parsed_span
+from windows_pipeline.cli.arguments import chosen_windows, parsed_span
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.rows import json_rows, json_value, print_grid
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.query import WindowStore
-from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
-from windows_pipeline.query.window_records import TracedWindow, records_of_window
+from windows_pipeline.query.alert_ids import FoundAlert, alert_named
+from windows_pipeline.query.stored_window import StoredWindow
+from windows_pipeline.query.window_trace import WindowTrace
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.counts import counted
 
@@ -27,15 +26,24 @@ _MS = timedelta(milliseconds=1)
 _MOST_NAMED = 5
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A window with what a trace shows of it: its row, its records, and its neighbours."""
+class Row(NamedTuple):
+    """What names the row of a window of rows, as far as it is given.
 
-    row: pa.Table
-    window: StoredWindow
-    traced: TracedWindow
-    before: StoredWindow | None
-    after: StoredWindow | None
+    Attributes:
+        partition: Its source partition.
+        offset: Its offset in its arrival day and source partition.
+        day: Its arrival day.
+    """
+
+    partition: str | None = None
+    offset: int | None = None
+    day: date | None = None
+
+    def names(self, window: StoredWindow) -> bool:
+        """Whether the row of a window may be this one."""
+        columns = ("source_partition", "offset", "record_arrival_unit")
+        found = (window.other.get(name) for name in columns)
+        return all(asked in (None, own) for asked, own in zip(self, found, strict=True))
 
 
 def trace_window(
@@ -44,6 +52,7 @@ def trace_window(
     windows_name: str,
     key: str,
     time: str,
+    row: Row,
     limit: int,
     *,
     as_json: bool,
@@ -53,9 +62,10 @@ def trace_window(
     Args:
         settings: Where the tables lie.
         pipeline: The pipeline.
-        windows_name: The window definition; not one of rows.
+        windows_name: The window definition.
         key: The window's key, as the shell has it.
         time: When the window ends, or starts, as exactly as is known.
+        row: Of a window of rows what is known of its row.
         limit: How many records to print.
         as_json: Whether to print JSON.
 
@@ -63,103 +73,107 @@ def trace_window(
         UnreadableTableError: A table is not for readers other than Spark.
         ValueError: No window, or several, end or start then.
     """
+    if any(row) and not pipeline.windows[windows_name].row_key:
+        raise ValueError(
+            f"--offset: must be left out, as {windows_name} has no windows of rows; leave it out"
+        )
     store = WindowStore(pipeline, windows_name, settings.warehouse)
     value = store.parsed_key(key, "KEY")
-    window = _window(store, value, time)
-    row = _row(store, value, window)
-    traced = records_of_window(
-        pipeline, windows_name, settings.warehouse, window, store.key.one(value, "KEY")
-    )
-    found = _Found(row, window, traced, *_neighbours(store, value, window))
-    history = store.history(value, window.start)
-    corrections = [each for each in history.corrections if each.end == window.end]
-    firings = [each for each in history.firings if each.end == window.end]
+    found = store.trace(_window(store, value, time, row))
     if as_json:
-        _print_json(found, firings, [vars(each) for each in corrections])
+        _print_json(found, None)
         return
-    aggregates = [each.name for each in pipeline.windows[windows_name].aggregate_list]
-    print_grid(store.name, row, ["key", "window_start", "window_end", "record_count", *aggregates])
-    _print_reason(found, pipeline.windows[windows_name].grace)
-    for name, neighbour in (("before", found.before), ("after", found.after)):
+    _print(pipeline, store.name, pipeline.windows[windows_name], found, limit)
+
+
+def raised_alert(
+    settings: Settings, pipeline: Pipeline, alert: str, windows_name: str | None
+) -> FoundAlert:
+    """The alert of an id, of one definition or of any.
+
+    Raises:
+        UnreadableTableError: A table is not for readers other than Spark.
+        ValueError: No alert has the id, or several have.
+    """
+    names = list(pipeline.windows)
+    if windows_name is not None:
+        names = [chosen_windows(pipeline, windows_name)]
+    return alert_named(alert, "--alert", pipeline, settings.warehouse, names)
+
+
+def trace_alert(
+    settings: Settings, pipeline: Pipeline, alert: FoundAlert, limit: int, *, as_json: bool
+) -> None:
+    """Prints an alert, and its window as `trace_window` does.
+
+    Raises:
+        UnreadableTableError: A table is not for readers other than Spark.
+        ValueError: The window is not there any more.
+    """
+    store = WindowStore(pipeline, alert.windows_name, settings.warehouse)
+    found = store.trace(store.window_of(alert))
+    if as_json:
+        _print_json(found, alert)
+        return
+    severity = "" if alert.severity is None else f", severity {alert.severity:g}"
+    by = "" if alert.retracted_by is None else f", retracted by correction {alert.retracted_by}"
+    CONSOLE.print(f"alert {alert.id}: {alert.rule} of {alert.windows_name}{severity}{by}")
+    _print(pipeline, store.name, pipeline.windows[alert.windows_name], found, limit)
+
+
+def _print(pipeline: Pipeline, name: str, windows: Windows, found: WindowTrace, limit: int) -> None:
+    aggregates = [each.name for each in windows.aggregate_list]
+    bounds = ["window_start", "window_end"]
+    print_grid(name, found.row, ["key", *bounds, *windows.row_key, "record_count", *aggregates])
+    _print_reason(found, windows.grace)
+    for side, neighbour in (("before", found.before), ("after", found.after)):
         if neighbour is not None:
-            CONSOLE.print(f"the window {name}: {_bounds(neighbour)}")
-    for firing in firings[:limit]:
+            CONSOLE.print(f"the window {side}: {_bounds(neighbour)}")
+    for firing in found.firings[:limit]:
         CONSOLE.print(_firing_text(firing))
-    if len(firings) > limit:
-        tell("note", f"it fired {len(firings):,} times; raise --limit {limit} to see all firings")
-    for each in corrections:
+    if len(found.firings) > limit:
+        count = len(found.firings)
+        tell("note", f"it fired {count:,} times; raise --limit {limit} to see all firings")
+    for each in found.corrections:
         CONSOLE.print(f"correction {each.number}: {each.change}, as {each.cause!r}")
-    _print_records(pipeline, traced.records, limit)
+    _print_records(pipeline, found.records, limit)
 
 
-def _window(store: WindowStore, key: object, time: str) -> StoredWindow:
+def _window(store: WindowStore, key: object, time: str, row: Row) -> StoredWindow:
     """The window of a key that ends, or starts, at a time.
 
     Raises:
         ValueError: There is none, or there are several.
     """
     instant, last = parsed_span("TIME", time)
-    near = list(_near(store, key, instant, last))
+    near = [each for each in store.bounded(key, instant, last) if row.names(each)]
     for chosen in (
         [each for each in near if each.end == instant],
         [each for each in near if each.start == instant],
         [each for each in near if instant <= each.end <= last],
-        [each for each in near if instant <= each.start <= last],
+        near,
     ):
         if len(chosen) == 1:
             return chosen[0]
         if chosen:
             named = "\n".join(map(_bounds, chosen[:_MOST_NAMED]))
+            more = f"\nand {len(chosen) - _MOST_NAMED:,} more" if chosen[_MOST_NAMED:] else ""
+            by_row = (
+                ", or name the row by --offset, --day and --partition" if chosen[0].other else ""
+            )
             raise ValueError(
                 f"TIME: must name one window, and {len(chosen)} end or start at {time}; write one "
-                f"of these ends:\n{named}"
+                f"of these ends{by_row}:\n{named}{more}"
             )
+    of_row = " whose row has this offset, day and partition" if any(row) else ""
     raise ValueError(
-        f"{store.name}: no window of key {key!r} ends or starts at {time}; take key and window_end "
-        "from a row of alerts"
+        f"{store.name}: no window of key {key!r}{of_row} ends or starts at {time}; take key and "
+        "window_end from a row of alerts"
     )
 
 
-def _near(
-    store: WindowStore, key: object, instant: datetime, last: datetime
-) -> Iterator[StoredWindow]:
-    """The windows of a key that end or start between two instants."""
-    if store.has_sessions:
-        yield from store.find_sessions(key, instant, last)
-        return
-    seen = set()
-    lengths = {each.end - each.start for each in islice(store.fetch(key), 1)}
-    for length in (*lengths, timedelta()):
-        for each in store.fetch(key, instant - length, last - length):
-            if each.start not in seen:
-                seen.add(each.start)
-                yield each
-
-
-def _row(store: WindowStore, key: object, window: StoredWindow) -> pa.Table:
-    """The table's row of a window."""
-    if store.has_sessions:
-        spanning = store.find_sessions(key, window.end, window.start)
-        bounds = [(each.start, each.end) for each in spanning]
-        return spanning.to_arrow().slice(bounds.index((window.start, window.end)), 1)
-    return store.fetch(key, window.start, window.start).to_arrow()
-
-
-def _neighbours(
-    store: WindowStore, key: object, window: StoredWindow
-) -> tuple[StoredWindow | None, StoredWindow | None]:
-    before: FoundWindows
-    if store.has_sessions:
-        before = store.find_sessions(key, None, window.start - _MS, newest_first=True)
-        after = store.find_sessions(key, window.end + _MS)
-    else:
-        before = store.backward_fetch(key, None, window.start - _MS)
-        after = store.fetch(key, window.start + _MS)
-    return next(iter(before), None), next(iter(after), None)
-
-
-def _print_reason(found: _Found, grace_ms: int) -> None:
-    closed_at_ms = found.traced.closed_at_ms
+def _print_reason(found: WindowTrace, grace_ms: int) -> None:
+    closed_at_ms = found.closed_at_ms
     if closed_at_ms is None:
         return
     close = _text(_EPOCH + timedelta(milliseconds=closed_at_ms))
@@ -199,25 +213,39 @@ def _firing_as_json(firing: StoredWindow) -> dict[str, object]:
     return {name: json_value(value) for name, value in listed.items()}
 
 
-def _print_json(
-    found: _Found, firings: list[StoredWindow], corrections: list[dict[str, object]]
-) -> None:
+def _print_json(found: WindowTrace, alert: FoundAlert | None) -> None:
+    raised = None
+    if alert is not None:
+        names = ("id", "windows_name", "rule", "severity", "retracted_by")
+        raised = {name: json_value(getattr(alert, name)) for name in names}
     answer = {
+        "alert": raised,
         "window": json_rows(found.row)[0],
-        "closed_at_ms": found.traced.closed_at_ms,
+        "closed_at_ms": found.closed_at_ms,
         "before": None if found.before is None else _bounds(found.before),
         "after": None if found.after is None else _bounds(found.after),
-        "firings": list(map(_firing_as_json, firings)),
+        "firings": list(map(_firing_as_json, found.firings)),
         "corrections": [
-            {name: each[name] for name in ("number", "change", "cause")} for each in corrections
+            {"number": each.number, "change": each.change, "cause": each.cause}
+            for each in found.corrections
         ],
-        "records": json_rows(found.traced.records),
+        "records": json_rows(found.records),
     }
     typer.echo(json.dumps(answer, indent=1, allow_nan=False))
 
 
 def _bounds(window: StoredWindow) -> str:
-    return f"{_text(window.start)} to {_text(window.end)}, {counted(window.record_count, 'record')}"
+    """A window in a line; a window of a row with what names the row."""
+    bounds = f"{_text(window.start)} to {_text(window.end)}"
+    count = counted(window.record_count, "record")
+    of = window.other
+    if "record_arrival_unit" not in of:
+        return f"{bounds}, {count}"
+    row = (
+        f"{_text(of['event_time'])}, offset {of['offset']} of {of['record_arrival_unit']}, "
+        f"source partition {of['source_partition']}"
+    )
+    return f"{bounds}, {count}, of the row at {row}"
 
 
 def _text(instant: datetime) -> str:

@@ -13,6 +13,7 @@ from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.incremental.units import Facts
+from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.report.words import instant_text, trace_command
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.table import Table
@@ -147,6 +148,8 @@ class EpisodeChecks:
         if state == _SILENT and through is not None:
             last = max(last, datetime.fromtimestamp(through / 1000, UTC))
         end = instant_text(_instant(worst["window_end"]))
+        alert = {**worst.asDict(), "rule": row["rule"], "key": row["key"]}
+        worst_id = alert_id(self._pipeline.name, self._name, self._windows.row_key, alert)
         values = {name: worst[name] for name in ("record_count", *self._result_names(worst))}
         return {
             "key": key,
@@ -158,9 +161,7 @@ class EpisodeChecks:
             "severity": "" if row["severity"] is None else f"{row['severity']:g}",
             "worst window": f"ends {end}: "
             + ", ".join(f"{name}={_value(value)}" for name, value in values.items()),
-            "trace": trace_command(
-                self._pipeline.name, self._name, key, _instant(worst["window_end"])
-            ),
+            "trace": trace_command(self._pipeline.name, worst_id),
         }
 
     def _result_names(self, worst: Row) -> list[str]:

@@ -29,6 +29,7 @@ from windows_pipeline.query.state import days_to_compute
 from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.query.wanted_files import Span, Wanted
 from windows_pipeline.query.window_records import records_of_window
+from windows_pipeline.query.window_trace import is_of_row
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
@@ -255,7 +256,8 @@ class Explainer:
         at = microseconds(row["event_time"])
         if self._windows.row_key:
             of_time = self._current.found(Wanted(keys, {"event_time": Span(at, at)}))
-            return tuple(each for each in of_time if self._is_of_row(each, row))
+            named = {**row, "record_arrival_unit": row["arrival_unit"]}
+            return tuple(each for each in of_time if is_of_row(each, named))
         last = _MS * isinstance(self._spec, TimeWindows)  # hopping windows exclude their end
         held = self._current.found(Wanted(keys, holding(self._windows, at)))
         was_open = [each for each in held if _ms(each.end - last) >= met.close_ms]
@@ -264,10 +266,6 @@ class Explainer:
             # A later session may overlap a closed one: the record is in one of them.
             return tuple(each for each in was_open if self._has(each, keys, row))
         return tuple(was_open)
-
-    def _is_of_row(self, window: StoredWindow, row: Mapping[str, Any]) -> bool:
-        named = {**row, "record_arrival_unit": row["arrival_unit"]}
-        return all(window.other[name] == named[name] for name in self._windows.row_key)
 
     def _has(self, window: StoredWindow, keys: KeyRange, row: Mapping[str, Any]) -> bool:
         traced = records_of_window(self._pipeline, self._name, self._warehouse, window, keys)

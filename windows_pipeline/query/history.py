@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -26,6 +26,7 @@ class WindowCorrection:
         start: The window's first instant.
         end: Its end.
         arrival_unit: The arrival day that closed the window.
+        row: Of a window of rows what names its row, by column; empty for other windows.
         old: The result before, by column; None if the window was added.
         new: The result after, by column; None if the window was retracted.
     """
@@ -36,6 +37,7 @@ class WindowCorrection:
     start: datetime
     end: datetime
     arrival_unit: date
+    row: Mapping[str, Any]
     old: Mapping[str, Any] | None
     new: Mapping[str, Any] | None
 
@@ -54,13 +56,14 @@ class WindowHistory:
 
 
 def corrections_in(
-    corrections: TableSpec, wanted: Wanted, open_table: OpenTable
+    corrections: TableSpec, wanted: Wanted, row_key: Sequence[str], open_table: OpenTable
 ) -> tuple[WindowCorrection, ...]:
     """The corrections of some windows, in order; none if the table does not exist.
 
     Args:
         corrections: The table.
         wanted: Which windows.
+        row_key: The columns that name the row of a window of rows.
         open_table: Opens the table.
 
     Raises:
@@ -79,6 +82,7 @@ def corrections_in(
             start=row["window_start"],
             end=row["window_end"],
             arrival_unit=row["arrival_unit"],
+            row={name: row[name] for name in row_key},
             old=row["old"],
             new=row["new"],
         )

@@ -117,7 +117,8 @@ class PinnedStore:
     ) -> Self:
         """Opens the windows of a pipeline with Spark, for tables that only Spark reaches.
 
-        The store answers as that of `open`, with the same rows; `explain` reads local tables only.
+        The store answers as that of `open`, with the same rows; `explain` and `trace` read local
+        tables only.
 
         Args:
             spark: The session.

@@ -1,29 +1,29 @@
-"""The records that count in a window, and why it is final, without Spark (rules A5, B5, D2, E5)."""
+"""The records that count in a window, and why it is final, without Spark (rules E5, F5)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.arrival_days import log_parts
+from windows_pipeline.query.arrived_records import ARRIVAL, ArrivedRecord, arrived_records
 from windows_pipeline.query.arrow_values import booleans, instants, microseconds
 from windows_pipeline.query.definition_rows import DefinitionRows
 from windows_pipeline.query.keys import KeyRange, in_order
 from windows_pipeline.query.local_tables import LocalTable
 from windows_pipeline.query.record_times import RecordTimes
+from windows_pipeline.query.row_records import records_of_row
 from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.query.wanted_files import Span
 from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 _MS_US = 1_000
-_ARRIVAL = ("arrival_unit", "source_partition", "offset")
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,6 @@ class TracedWindow:
     closed_at_ms: int | None
 
 
-class _Record(NamedTuple):
-    """A record as far as windows depend on it; `position` is its row."""
-
-    position: int
-    unit: date
-    partition: str
-    offset: int
-    time_ms: int
-    stream_time_ms: int
-    close_ms: int
-
-
 def records_of_window(
     pipeline: Pipeline, windows_name: str, warehouse: str, window: StoredWindow, keys: KeyRange
 ) -> TracedWindow:
@@ -61,7 +49,7 @@ def records_of_window(
 
     Args:
         pipeline: The pipeline.
-        windows_name: The window definition; not one of rows.
+        windows_name: The window definition.
         warehouse: The folder of all tables.
         window: The window, of the table `final`.
         keys: The window's key.
@@ -71,15 +59,9 @@ def records_of_window(
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: A table is not for readers other than Spark, or only Spark can tell
             whether a record passes the definition's filter.
-        ValueError: Windows of rows are not read without Spark.
     """
     windows = pipeline.windows[windows_name]
     spec = windows.spec
-    if isinstance(spec, GracedRows):
-        raise ValueError(
-            f"windows {pipeline.name}/{windows_name} must not be of rows: Spark reads their "
-            "records; use records_of_alert"
-        )
     source = source_tables(pipeline, warehouse)
     times = RecordTimes(pipeline, log_parts(source.arrival_log), spec.close_delay_ms)
     raw = DefinitionRows(LocalTable(source.raw_events), pipeline, windows)
@@ -89,10 +71,12 @@ def records_of_window(
     else:
         last_us = end_us - isinstance(spec, TimeWindows)  # hopping windows exclude their end
         rows = raw.passing(keys, Span(start_us, last_us))
-    rows = in_order(rows, ("event_time", *_ARRIVAL))
-    records = list(_records(rows, times))
+    rows = in_order(rows, ("event_time", *ARRIVAL))
+    records = list(arrived_records(rows, times))
     if isinstance(spec, SessionWindows):
         counted = _session(records, spec.gap_ms, (start_us // _MS_US, end_us // _MS_US))
+    elif isinstance(spec, GracedRows):
+        counted = records_of_row(records, spec, window.other, window.record_count)
     else:
         last_ms = end_us // _MS_US - isinstance(spec, TimeWindows)
         counted = [record for record in records if record.close_ms <= last_ms]
@@ -120,19 +104,11 @@ def _run_around(
         reach_us *= 2
 
 
-def _records(rows: pa.Table, times: RecordTimes) -> Iterator[_Record]:
-    """The records that the log has, with their close times (rules A2 to A4)."""
-    columns = [rows[name].to_pylist() for name in _ARRIVAL]
-    arrivals = zip(*columns, times.of(rows), strict=True)
-    for position, (day, partition, offset, met) in enumerate(arrivals):
-        if met is not None:
-            ms = (met.event_ms, met.stream_ms, met.close_ms)
-            yield _Record(position, day, partition, offset, *ms)
-
-
-def _session(records: Sequence[_Record], gap_ms: int, bounds: tuple[int, int]) -> list[_Record]:
+def _session(
+    records: Sequence[ArrivedRecord], gap_ms: int, bounds: tuple[int, int]
+) -> list[ArrivedRecord]:
     """The records of the session with these bounds, joined in the order of arrival (rule D2)."""
-    sessions: list[list[_Record]] = []
+    sessions: list[list[ArrivedRecord]] = []
     for record in sorted(records, key=_arrival):
         merged, others = [record], []
         for session in sessions:
@@ -151,12 +127,12 @@ def _session(records: Sequence[_Record], gap_ms: int, bounds: tuple[int, int]) -
     return []
 
 
-def _arrival(record: _Record) -> tuple[int, str, date, int]:
+def _arrival(record: ArrivedRecord) -> tuple[int, str, date, int]:
     """What orders the merge of the source partitions: stream time, partition, arrival (rule A1)."""
     return (record.close_ms, record.partition, record.unit, record.offset)
 
 
-def _with_times(rows: pa.Table, counted: Sequence[_Record]) -> pa.Table:
+def _with_times(rows: pa.Table, counted: Sequence[ArrivedRecord]) -> pa.Table:
     """The rows of the records, with what they met when they arrived."""
     chosen = np.zeros(rows.num_rows, dtype=bool)
     in_rows = sorted(counted)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
+import pyarrow as pa
+
+from windows_pipeline.query.alert_ids import FoundAlert, alert_named
 from windows_pipeline.query.arrow_values import microseconds
 from windows_pipeline.query.explain import MOST_EXPLAINED, Explainer
 from windows_pipeline.query.explained import Explanation
@@ -13,10 +16,13 @@ from windows_pipeline.query.pinned_store import PinnedStore
 from windows_pipeline.query.pinned_windows import holding, length_us
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
 from windows_pipeline.query.wanted_files import Span, Wanted
+from windows_pipeline.query.window_records import records_of_window
+from windows_pipeline.query.window_trace import WindowTrace, rows_beside
 from windows_pipeline.storage.catalog import firing_tables, window_tables
-from windows_pipeline.windows import GracedRows
+from windows_pipeline.windows import ROW_KEY, GracedRows
 
 _START, _END = "window_start", "window_end"
+_MS = timedelta(milliseconds=1)
 
 
 class WindowStore(PinnedStore):
@@ -208,7 +214,103 @@ class WindowStore(PinnedStore):
         elif fired is not None:
             firings = tuple(self._pinned.found(wanted))
         tables = window_tables(self._pipeline, self._name, self._warehouse)
-        return WindowHistory(firings, corrections_in(tables.corrections, wanted, self._open_table))
+        row_key = self._windows.row_key
+        corrections = corrections_in(tables.corrections, wanted, row_key, self._open_table)
+        return WindowHistory(firings, corrections)
+
+    def bounded(self, key: object, first: datetime, last: datetime) -> tuple[StoredWindow, ...]:
+        """The windows of a key that end, or start, between two instants, in order.
+
+        Args:
+            key: The windows' key.
+            first: The first instant.
+            last: The last instant, included; the same as the first for that instant alone.
+
+        Raises:
+            ValueError: An argument is wrong.
+        """
+        bounds = self._span(("first", first), ("last", last))
+        keys = self._one(key)
+        if self.has_sessions:  # as they stand now, a session may have grown beyond these bounds
+            sides = [self.find_sessions(key, first, last)]
+        else:
+            ends = self._pinned.found(Wanted(keys, {_END: bounds}))
+            sides = [ends, self._by_start(keys, bounds)]
+        found = {
+            (each.start, each.end, *(each.other[name] for name in self._windows.row_key)): each
+            for side in sides
+            for each in side
+            if first <= each.end <= last or first <= each.start <= last
+        }
+        return tuple(found[at] for at in sorted(found))
+
+    def alerted(self, alert: str) -> StoredWindow:
+        """The window of an alert of this definition, by the alert's id.
+
+        Args:
+            alert: The id, as `windows-pipeline alerts` shows it, or its first digits, at least 4.
+
+        Raises:
+            NoTableError: No alert was raised yet.
+            TableDamagedError: A file of a table is damaged.
+            UnreadableTableError: The table alerts is not for readers other than Spark.
+            ValueError: No alert has the id, several have, or the window is not there any more.
+        """
+        names = [self._name]
+        found = alert_named(
+            alert, "alert", self._pipeline, self._warehouse, names, self._open_table
+        )
+        return self.window_of(found)
+
+    def window_of(self, alert: FoundAlert) -> StoredWindow:
+        """The window of an alert.
+
+        Raises:
+            ValueError: The window is not there any more.
+        """
+        start, end = microseconds(alert.start), microseconds(alert.end)
+        times = {_START: Span(start, start), _END: Span(end, end)}
+        for each in self._pinned.found(Wanted(self._one(alert.key), times)):
+            if {name: each.other[name] for name in alert.row} == alert.row:
+                return each
+        by = "" if alert.retracted_by is None else f"; correction {alert.retracted_by} retracted it"
+        raise ValueError(
+            f"{self._spec.name}: the window of alert {alert.id} must be there, and is not{by}. To "
+            f"see what was corrected, read the table corrections of {self._name}"
+        )
+
+    def trace(self, window: StoredWindow) -> WindowTrace:
+        """The records that count in a final window, why it is final, and what became of it.
+
+        Args:
+            window: A window of this store, as another method returned it.
+
+        Raises:
+            NoTableError: A table does not exist.
+            TableDamagedError: A file of a table is damaged.
+            UnreadableTableError: A table is not for readers other than Spark, or only Spark can
+                tell whether a record passes the definition's filter.
+            ValueError: The store is not of the table `final`.
+        """
+        if self._which != "final":
+            self._refuse("trace", "only a closed window has records that stay", "the table final")
+        keys = self._one(window.key)
+        found = records_of_window(self._pipeline, self._name, self._warehouse, window, keys)
+        history = self.history(window.key, window.start)
+        row = {name: window.other[name] for name in self._windows.row_key}
+        before, after = self._beside(keys, window)
+        return WindowTrace(
+            window,
+            self._row(keys, window),
+            found.records,
+            found.closed_at_ms,
+            before,
+            after,
+            tuple(each for each in history.firings if each.end == window.end),
+            tuple(
+                each for each in history.corrections if (each.end, each.row) == (window.end, row)
+            ),
+        )
 
     def explain(
         self,
@@ -255,6 +357,37 @@ class WindowStore(PinnedStore):
         """
         explainer = Explainer(self._pipeline, self._name, self._warehouse)
         return explainer.arrived(source_partition, offset, arrival_unit, limit)
+
+    def _row(self, keys: KeyRange, window: StoredWindow) -> pa.Table:
+        """The table's row of a window."""
+        start, end = _bounds_us(window)
+        times = {_START: Span(start, start), _END: Span(end, end)}
+        found = self._pinned.found(Wanted(keys, times))
+        names = self._windows.row_key
+        own = [window.other[name] for name in names]
+        for index, each in enumerate(found):
+            if [each.other[name] for name in names] == own:
+                return found.to_arrow().slice(index, 1)
+        raise ValueError(
+            f"window: must be of {self._spec.name} at version {self.version}, and no window of key "
+            f"{window.key!r} goes from {window.start} to {window.end}; ask this store for it"
+        )
+
+    def _beside(
+        self, keys: KeyRange, window: StoredWindow
+    ) -> tuple[StoredWindow | None, StoredWindow | None]:
+        """The windows of a key before and after a window."""
+        spec = self._windows.spec
+        if isinstance(spec, GracedRows):
+            order = ROW_KEY[1:] if spec.by_arrival else ROW_KEY
+            return rows_beside(self._pinned, keys, window, order)
+        if self.has_sessions:
+            before = self.backward_find_sessions(window.key, None, window.start - _MS)
+            after = self.find_sessions(window.key, window.end + _MS)
+        else:
+            before = self.backward_fetch(window.key, None, window.start - _MS)
+            after = self.fetch(window.key, window.start + _MS)
+        return next(iter(before), None), next(iter(after), None)
 
     def _require_no_sessions(self, method: str) -> None:
         if self.has_sessions:

@@ -8,6 +8,7 @@ from windows_pipeline.config import Rule, Windows
 from windows_pipeline.plots.bars import records_a_window
 from windows_pipeline.plots.episodes import Lane, timeline
 from windows_pipeline.plots.windows import windows_over_time
+from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.report.episodes import MOST_EPISODES, Episode, Episodes
 from windows_pipeline.report.gather import WindowsReport
 from windows_pipeline.report.measures import values_compared
@@ -118,8 +119,8 @@ def _row(pipeline: str, found: WindowsReport, episode: Episode) -> Sequence[obje
     text = "the pipeline's file has no such rule" if rule is None else rule.when
     end = instant_text(episode.last)
     to = joined([end, " ", tag("mark", _open_text(episode))]) if episode.is_open else end
-    worst_end = episode.worst["window_end"]
-    command = trace_command(pipeline, found.name, episode.key_text, worst_end)
+    worst = alert_id(pipeline, found.name, found.windows.row_key, episode.worst)
+    command = trace_command(pipeline, worst)
     return (
         joined([tag("b", episode.rule), tag("div", text, class_="soft")]),
         episode.key_text or "all records",

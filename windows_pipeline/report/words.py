@@ -34,20 +34,9 @@ def key_text(key: object) -> str:
     return ",".join("" if part is None else _part_text(part) for part in parts)
 
 
-def trace_command(pipeline: str, windows_name: str, key: str, window_end: datetime) -> str:
-    """The command that leads from a window to its records.
-
-    Args:
-        pipeline: The pipeline's name.
-        windows_name: The window definition.
-        key: The window's key, as `key_text` writes it.
-        window_end: The window's end.
-    """
-    end = instant_text(window_end).replace(" ", "T") + "Z"
-    record, option = [pipeline, key, end], ["--windows", windows_name]
-    # Without the two hyphens a key that begins with one would be an option.
-    arguments = [*option, "--", *record] if key.startswith("-") else [*record, *option]
-    return shlex.join(["windows-pipeline", "trace", *arguments])
+def trace_command(pipeline: str, alert: str) -> str:
+    """The command that leads from an alert, by its id, to the records of its window."""
+    return shlex.join(["windows-pipeline", "trace", pipeline, "--alert", alert])
 
 
 def instant_text(instant: datetime) -> str:

@@ -78,7 +78,14 @@ def final_rows(
     records: Sequence[Record], units: int, definition: RowDefinition | CountDefinition, grace: int
 ) -> list[UnitRow]:
     """The rows that each unit settles: the first one after which its close time is beyond them."""
-    found: dict[object, UnitRow] = {}
+    return [row for row, _ in final_rows_with_records(records, units, definition, grace)]
+
+
+def final_rows_with_records(
+    records: Sequence[Record], units: int, definition: RowDefinition | CountDefinition, grace: int
+) -> list[tuple[UnitRow, list[Record]]]:
+    """The rows that each unit settles, each with the records that its window holds."""
+    found: dict[object, tuple[UnitRow, list[Record]]] = {}
     for unit in range(units):
         come = [one for one in in_time(records, grace) if one.unit <= unit]
         close = max(one.event_time for one in records if one.unit <= unit) - grace
@@ -90,9 +97,10 @@ def final_rows(
                 total = sum(values) if values else None
                 first, last = min(times, default=None), max(times, default=None)
                 place = (row.event_time, row.unit, row.offset)
-                found[row.id] = UnitRow(
+                final = UnitRow(
                     unit, row.key, start, settled, first, last, len(held), total, *place
                 )
+                found[row.id] = (final, held)
     return list(found.values())
 
 

@@ -1,0 +1,204 @@
+"""Ids of alerts: each is computed from the alert's row, and leads back to its window (rule E5)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.query.arrow_values import python_rows
+from windows_pipeline.query.keys import KEY
+from windows_pipeline.query.local_tables import LocalTable, NoTableError
+from windows_pipeline.query.readable import OpenTable, ReadableTable
+from windows_pipeline.query.wanted_files import FileEntry, Wanted
+from windows_pipeline.storage.catalog import window_tables
+
+ALERT_ID = "_id"
+"""The column that commands add; no column of a table begins with an underscore."""
+_DIGITS = 12
+_FORM = re.compile(rf"[0-9a-f]{{4,{_DIGITS}}}")
+_MOST_NAMED = 5
+_BOUNDS = ("window_start", "window_end")
+
+
+@dataclass(frozen=True)
+class FoundAlert:
+    """An alert that has an id.
+
+    Attributes:
+        id: The whole id.
+        windows_name: The window definition.
+        rule: The rule's name.
+        key: The window's key; of several columns a dict of the parts by name.
+        start: The window's first instant.
+        end: The window's end.
+        row: Of a window of rows what names its row, by column; empty for other windows.
+        severity: How bad it is.
+        retracted_by: The number of the correction that retracted the alert; None while it stands.
+    """
+
+    id: str
+    windows_name: str
+    rule: str
+    key: Any
+    start: datetime
+    end: datetime
+    row: Mapping[str, Any]
+    severity: float | None
+    retracted_by: int | None
+
+
+def alert_id(
+    pipeline: str, windows_name: str, row_key: Sequence[str], alert: Mapping[str, Any]
+) -> str:
+    """The id of an alert: the first 12 hex digits of a SHA-256.
+
+    Its text is the JSON list of the pipeline, the definition, the rule, the list of the key's
+    parts, the window's start and end, the columns of `row_key`, and the correction that raised the
+    alert. Instants are in UTC with milliseconds, as `2013-03-08T21:15:00.000Z`.
+
+    Args:
+        pipeline: The pipeline's name.
+        windows_name: The window definition.
+        row_key: The columns that name the row of a window of rows.
+        alert: The row of the table alerts, by column; the key of several columns by name, or a
+            tuple.
+    """
+    key = alert[KEY]
+    parts = key.values() if isinstance(key, Mapping) else key if isinstance(key, tuple) else (key,)
+    named = [
+        pipeline,
+        windows_name,
+        alert["rule"],
+        [_plain(part) for part in parts],
+        *(_plain(alert[name]) for name in (*_BOUNDS, *row_key)),
+        alert["correction"],
+    ]
+    text = json.dumps(named, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def with_ids(rows: pa.Table, pipeline: Pipeline, windows_name: str) -> pa.Table:
+    """Rows of the table alerts with their ids as the first column, `_id`."""
+    row_key = pipeline.windows[windows_name].row_key
+    alerts = python_rows(rows.select(_columns(row_key)))
+    ids = [alert_id(pipeline.name, windows_name, row_key, alert) for alert in alerts]
+    ends = np.arange(len(ids) + 1, dtype=np.int32) * _DIGITS
+    texts = pa.StringArray.from_buffers(
+        len(ids), pa.py_buffer(ends), pa.py_buffer("".join(ids).encode())
+    )
+    return rows.add_column(0, ALERT_ID, texts)
+
+
+def alert_named(
+    text: str,
+    argument: str,
+    pipeline: Pipeline,
+    warehouse: str,
+    names: Sequence[str],
+    open_table: OpenTable = LocalTable,
+) -> FoundAlert:
+    """Finds the alert of an id, retracted ones included.
+
+    Of a whole id, reading stops at the newest alert that has it. That another of a million alerts
+    has the same id is as likely as 1 in 280 million.
+
+    Args:
+        text: The id, or its first digits, at least 4.
+        argument: The argument's name, for messages.
+        pipeline: The pipeline.
+        warehouse: The folder of all tables.
+        names: The window definitions to look in.
+        open_table: Opens tables; without Spark by default.
+
+    Raises:
+        NoTableError: No definition has a table of alerts yet.
+        TableDamagedError: A file of a table is damaged.
+        UnreadableTableError: A table is not for readers other than Spark.
+        ValueError: No alert has the id, several have these first digits, or the text is no id.
+    """
+    if not _FORM.fullmatch(text):
+        raise ValueError(
+            f"{argument}: must be the id of an alert, {_DIGITS} digits from 0 to f, or its first "
+            f"ones, at least 4, not {text!r}; take it from: windows-pipeline alerts {pipeline.name}"
+        )
+    found: list[FoundAlert] = []
+    opened: list[str] = []
+    missing: list[NoTableError] = []
+    for name in names:
+        spec = window_tables(pipeline, name, warehouse).alerts
+        try:
+            alerts = _alerts_of(open_table(spec), pipeline, name)
+        except NoTableError as error:
+            missing.append(error)
+            continue
+        opened.append(spec.name)
+        having = (alert for alert in alerts if alert.id.startswith(text))
+        if len(text) < _DIGITS:
+            found += having
+        elif (whole := next(having, None)) is not None:  # the rest need not be read
+            return whole
+    if not opened and missing:
+        raise missing[0]
+    if not found:
+        raise ValueError(
+            f"{argument}: no alert of {', '.join(opened)} has the id {text!r}; take it from: "
+            f"windows-pipeline alerts {pipeline.name} --with-retracted"
+        )
+    if len(found) > 1:
+        listed = "\n".join(map(_described, found[:_MOST_NAMED]))
+        raise ValueError(
+            f"{argument}: must name one alert, and {len(found)} have ids that begin with {text!r}; "
+            f"write more digits of one of them:\n{listed}"
+        )
+    return found[0]
+
+
+def _alerts_of(table: ReadableTable, pipeline: Pipeline, windows_name: str) -> Iterator[FoundAlert]:
+    """The alerts of a table, file by file, the newest arrival days first."""
+    row_key = pipeline.windows[windows_name].row_key
+    wanted = Wanted()
+    columns = [*_columns(row_key), "severity", "retracted_by"]
+    for file in sorted(table.files(wanted), key=_day, reverse=True):
+        for alert in python_rows(table.read(wanted, [file], columns)):
+            yield FoundAlert(
+                alert_id(pipeline.name, windows_name, row_key, alert),
+                windows_name,
+                alert["rule"],
+                alert[KEY],
+                alert["window_start"],
+                alert["window_end"],
+                {name: alert[name] for name in row_key},
+                alert["severity"],
+                alert["retracted_by"],
+            )
+
+
+def _day(file: FileEntry) -> date:
+    return date.min if file.day is None else file.day.as_py()
+
+
+def _columns(row_key: Sequence[str]) -> list[str]:
+    return ["rule", KEY, *_BOUNDS, *row_key, "correction"]
+
+
+def _described(alert: FoundAlert) -> str:
+    key = ", ".join(map(str, alert.key.values())) if isinstance(alert.key, dict) else alert.key
+    return f"{alert.id}: {alert.rule} of {alert.windows_name}, key {key}, ends {_plain(alert.end)}"
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it; Spark's instants without a zone are those of this machine's."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    return value if value is None or isinstance(value, (str, int)) else str(value)
