@@ -54,6 +54,8 @@ def test_an_event_is_told_once(project: Notified, hook: Receiver) -> None:
     assert hook.bodies[0]["text"].startswith(
         "flights hourly: disruption worsened for JFK since 2013-01-01T08:00:00.000Z, severity 70\n"
     )
+    traced = "its records: windows-pipeline trace flights JFK 2013-01-01T09:00:00.000Z"
+    assert hook.bodies[0]["text"].endswith(f"\n{traced} --windows hourly")
     assert project.deliver()["people"].events == 0
     project.happen({"event": "ended"})
     assert project.deliver()["people"].events == 1

@@ -17,6 +17,8 @@ from windows_pipeline.query.wanted_files import Wanted
 from windows_pipeline.storage import catalog
 
 OPENED, RETRACTED = "opened", "retracted"
+OF_EPISODES = frozenset({OPENED, "worsened", "ended"})
+"""The events of an episode of alerts that there is."""
 _MOST_OF_A_VALUE = 100
 """Messages have at most so many elements of a list, or characters of a text."""
 Episode = tuple[str, str, str, datetime]

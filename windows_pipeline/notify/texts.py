@@ -6,11 +6,12 @@ Keys and names come from data: control characters are taken out, and each form e
 from __future__ import annotations
 
 import json
+import shlex
 import unicodedata
 from typing import Any
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.notify.events import Event, plain
+from windows_pipeline.notify.events import OF_EPISODES, Event, plain
 from windows_pipeline.notify.pipeline_events import AnyEvent, PipelineEvent
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.text.counts import counted
@@ -64,7 +65,7 @@ def lines(pipeline: Pipeline, message: Message) -> list[str]:
     """The message for people."""
     episodes = message.episodes
     if len(episodes) == 1:
-        return [line(pipeline, episodes[0]), *details(episodes[0])]
+        return [line(pipeline, episodes[0]), *details(pipeline, episodes[0])]
     worst = sorted(episodes, key=lambda event: -(event.severity or 0))[:_MOST_EPISODES]
     more = len(episodes) - len(worst)
     return [
@@ -86,8 +87,8 @@ def line(pipeline: Pipeline, event: AnyEvent) -> str:
     )
 
 
-def details(event: AnyEvent) -> list[str]:
-    """More about an event, a line each."""
+def details(pipeline: Pipeline, event: AnyEvent) -> list[str]:
+    """More about an event, a line each; with the command that leads to the records."""
     if isinstance(event, PipelineEvent):
         return [shown(event.text)]
     values = [f"{name} {_cut(str(value))}" for name, value in event.aggregates.items()]
@@ -98,7 +99,22 @@ def details(event: AnyEvent) -> list[str]:
         shown(
             f"last window so far ends {plain(event.until)}, after {duration_text(event.length_ms)}"
         ),
+        *_trace(pipeline, event),
     ]
+
+
+def _trace(pipeline: Pipeline, event: Event) -> list[str]:
+    """The command that shows the records of an episode's worst window, if its bounds name it."""
+    windows = pipeline.windows.get(event.windows)
+    if windows is None or windows.row_key or event.event not in OF_EPISODES:
+        return []
+    parts = event.key.values() if isinstance(event.key, dict) else [event.key]
+    key = ",".join("" if part is None else str(part) for part in parts)
+    window, option = [key, plain(event.window_end)], ["--windows", event.windows]
+    # Without the two hyphens a key that begins with one would be an option.
+    last = [*option, "--", pipeline.name, *window]
+    arguments = last if key.startswith("-") else [pipeline.name, *window, *option]
+    return [shown(f"its records: {shlex.join(['windows-pipeline', 'trace', *arguments])}")]
 
 
 def shown(text: str) -> str:
