@@ -202,14 +202,22 @@ def _final_and_keyed(
         return
     damaged = (final.units - final.whole_units) | (keyed.units - keyed.whole_units)
     # A published unit whose final windows are gone has no file.
-    published = final.units | _computed(pipeline, windows_name, warehouse, stored)
+    computed = _computed(pipeline, windows_name, warehouse, stored)
+    published = final.units | computed
     for unit in sorted((published & (final.units | keyed.units)) - damaged):
         only_final, only_closed = differing_rows(final.of_unit(unit), _closed(keyed.of_unit(unit)))
         if only_final or only_closed:
             what = (
-                f"{unit}: {only_final:,} final windows are not in keyed_windows, closed and with "
-                f"the same values; {only_closed:,} closed windows are not in final_windows"
+                f"{unit}: not in keyed_windows, closed and with the same values: "
+                f"{counted(only_final, 'final window')}; not in final_windows: "
+                f"{counted(only_closed, 'closed window')}"
             )
+            if computed and unit not in computed:  # its records were ingested again
+                what += (
+                    "; if a run refused to change final windows, their records were changed, and "
+                    f"the way is: windows-pipeline correct {pipeline.name} --windows "
+                    f"{windows_name} --from {unit} --cause TEXT"
+                )
             yield Finding(tables.final_windows.name, None, what, Fix.REPAIR, unit)
 
 
