@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 from definitions import build_definitions, defs
 from demo.run import assets_of_demo
 from tests.support.pipelines import ROOT, Project, day, materializations
+from tests.support.requested_runs import requested_days
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.dagster import asset_key, range_tags
-from windows_pipeline.dagster.partitions import RANGE_END_TAG, RANGE_START_TAG
 from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_days
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
@@ -81,12 +81,7 @@ class Nights:
         # Dagster passes over a request with a key that it has seen.
         assert not self._keys & {request.run_key for request in requests}
         self._keys |= {request.run_key for request in requests}
-        return [
-            (request.partition_key, request.partition_key)
-            if request.partition_key is not None
-            else (request.tags[RANGE_START_TAG], request.tags[RANGE_END_TAG])
-            for request in requests
-        ]
+        return requested_days(requests)
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of
+from tests.support.requested_runs import requested_days
 from windows_pipeline.dagster import range_tags
 from windows_pipeline.dagster.definitions import build_definitions
-from windows_pipeline.dagster.partitions import RANGE_END_TAG, RANGE_START_TAG
 from windows_pipeline.settings import Settings
 
 FIRST = date(2013, 1, 1)
@@ -79,12 +79,7 @@ class Landing:
         self.reason = result.skip_message or ""
         requests = result.run_requests or []
         assert all(request.run_key for request in requests)
-        return [
-            (request.partition_key, request.partition_key)
-            if request.partition_key is not None
-            else (request.tags[RANGE_START_TAG], request.tags[RANGE_END_TAG])
-            for request in requests
-        ]
+        return requested_days(requests)
 
 
 @pytest.fixture
