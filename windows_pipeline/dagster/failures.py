@@ -8,7 +8,7 @@ import dagster as dg
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.notify.deliver import note_failure
+from windows_pipeline.notify.deliver import FAILED, note_failure, notifies_of
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import all_tables
 
@@ -20,16 +20,12 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
     of the pipeline. The sensor `NAME_notify` then starts the run that tells.
     """
     every = list(pipelines)
-    told = [
-        pipeline
-        for pipeline in every
-        if any("failed" in target.events for target in pipeline.notify.values())
-    ]
-    if not told:
+    notifying = [pipeline for pipeline in every if notifies_of(pipeline, FAILED)]
+    if not notifying:
         return None
     tables = {
         pipeline.name: {asset_key(table) for table in all_tables(pipeline, settings.warehouse)}
-        for pipeline in told
+        for pipeline in notifying
     }
 
     @dg.run_failure_sensor(
@@ -40,7 +36,7 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
         # One pipeline's name may begin with another's.
         named = (one.name for one in every if run.job_name.startswith(f"{one.name}_"))
         owner = max(named, key=len, default=None)
-        for pipeline in told:
+        for pipeline in notifying:
             selected = run.asset_selection or frozenset()
             is_of = owner == pipeline.name or bool(selected & tables[pipeline.name])
             # The job that tells would tell of itself without end.

@@ -12,14 +12,30 @@ from windows_pipeline.config import Pipeline, Target
 from windows_pipeline.notify.delivered import BusyError, Delivered, Delivery, delivered_log
 from windows_pipeline.notify.events import read_events, versions
 from windows_pipeline.notify.not_sent import NotSentError
-from windows_pipeline.notify.pipeline_events import AnyEvent, note_failure, pipeline_events
+from windows_pipeline.notify.pipeline_events import (
+    FAILED,
+    AnyEvent,
+    note_failure,
+    notifies_of,
+    pipeline_events,
+)
 from windows_pipeline.notify.plan import Message, is_quiet, plan
 from windows_pipeline.notify.senders import Send, sender_of
 from windows_pipeline.notify.texts import title
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.problems import listed, nearest
 
-__all__ = ["BusyError", "Due", "Told", "deliver", "note_failure", "snooze", "what_is_due"]
+__all__ = [
+    "FAILED",
+    "BusyError",
+    "Due",
+    "Told",
+    "deliver",
+    "note_failure",
+    "notifies_of",
+    "snooze",
+    "what_is_due",
+]
 WAITS_S = (1.0, 4.0)
 """How long to wait before a message is tried again."""
 

@@ -95,8 +95,8 @@ def pipeline_events(pipeline: Pipeline, warehouse: str, now: datetime) -> list[P
     return found if late is None else [*found, late]
 
 
-def is_told_of(pipeline: Pipeline, event: str) -> bool:
-    """Whether a target of a pipeline is told of an event."""
+def notifies_of(pipeline: Pipeline, event: str) -> bool:
+    """Whether a target of a pipeline gets an event."""
     return any(event in target.events for target in pipeline.notify.values())
 
 
@@ -115,7 +115,7 @@ def note_failure(pipeline: Pipeline, warehouse: str, what: str, text: str, name:
     Raises:
         OSError: The file cannot be written.
     """
-    if not is_told_of(pipeline, FAILED) or not Path(warehouse).is_absolute():
+    if not notifies_of(pipeline, FAILED) or not Path(warehouse).is_absolute():
         return
     folder = Path(warehouse) / pipeline.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def _failures(pipeline: str, file: Path) -> Iterator[PipelineEvent]:
 
 def _overdue(pipeline: Pipeline, warehouse: str, now: datetime) -> PipelineEvent | None:
     """That nothing came for longer than `expect_every`; None before the first records."""
-    if pipeline.expect_every is None or not is_told_of(pipeline, OVERDUE):
+    if pipeline.expect_every is None or not notifies_of(pipeline, OVERDUE):
         return None
     log = catalog.source_tables(pipeline, warehouse).arrival_log
     try:
