@@ -241,8 +241,8 @@ def trace(
     settings, found = declared(pipeline)
     with Status(CONSOLE, f"{pipeline}: reading"):
         from windows_pipeline.cli.window_trace import Row, raised_alert, trace_alert, trace_window
+        from windows_pipeline.query.keys import key_text
         from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
-        from windows_pipeline.report.words import key_text
 
     try:
         if key is None or window_end is None:

@@ -14,6 +14,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import OF_EPISODES, Event, plain
 from windows_pipeline.notify.pipeline_events import AnyEvent, PipelineEvent
 from windows_pipeline.notify.plan import Message
+from windows_pipeline.query.keys import key_text
 from windows_pipeline.text.counts import counted
 from windows_pipeline.windows.durations import duration_text
 
@@ -108,8 +109,7 @@ def _trace(pipeline: Pipeline, event: Event) -> list[str]:
     windows = pipeline.windows.get(event.windows)
     if windows is None or windows.row_key or event.event not in OF_EPISODES:
         return []
-    parts = event.key.values() if isinstance(event.key, dict) else [event.key]
-    key = ",".join("" if part is None else str(part) for part in parts)
+    key = key_text(event.key)
     window, option = [key, plain(event.window_end)], ["--windows", event.windows]
     # Without the two hyphens a key that begins with one would be an option.
     last = [*option, "--", pipeline.name, *window]

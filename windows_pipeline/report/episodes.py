@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from windows_pipeline.config import Windows
 from windows_pipeline.query.arrow_values import python_rows, python_values
-from windows_pipeline.query.keys import KEY
+from windows_pipeline.query.keys import key_text
 from windows_pipeline.query.readable import ReadableTable
 from windows_pipeline.query.wanted_files import Wanted
-from windows_pipeline.report.words import between, key_text, value_text
+from windows_pipeline.report.words import between, value_text
 
 MOST_EPISODES = 40
 """So many episodes are shown in full, the worst ones."""
@@ -119,7 +119,7 @@ def read_episodes(
     columns = [
         column.name
         for column in table.schema
-        if column.name == KEY or not pa.types.is_nested(column.type)
+        if column.name == "key" or not pa.types.is_nested(column.type)
     ]
     for day in sorted(set(days) & table.days, reverse=True):
         if read >= most:

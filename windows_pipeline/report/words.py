@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from windows_pipeline.config import Windows
 from windows_pipeline.query.arrow_values import microseconds
@@ -26,12 +24,6 @@ def definition_rows(windows: Windows) -> list[tuple[str, str]]:
         (f"aggregate {aggregate.name}", str(aggregate)) for aggregate in windows.aggregate_list
     ]
     return rows + [(f"alert {rule}", of.when) for rule, of in windows.alerts.items()]
-
-
-def key_text(key: object) -> str:
-    """A key as commands take it: of several columns their values with commas, nothing for null."""
-    parts = list(key.values()) if isinstance(key, Mapping) else [key]
-    return ",".join("" if part is None else _part_text(part) for part in parts)
 
 
 def trace_command(pipeline: str, alert: str) -> str:
@@ -71,10 +63,6 @@ def value_text(value: object) -> str:
 def between(first: datetime, last: datetime) -> int:
     """The milliseconds from one instant to another."""
     return (last - first) // _MS
-
-
-def _part_text(part: Any) -> str:
-    return instant_text(part) if isinstance(part, datetime) else str(part)
 
 
 def _text(value: object) -> str:
