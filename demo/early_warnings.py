@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from rich.console import Console
 
 from demo.prepare_flights import prepare
-from windows_pipeline.cli.console import PlainConsole
+from windows_pipeline.cli.terminal.console import PlainConsole
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.incremental.alerts import standing

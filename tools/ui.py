@@ -18,10 +18,10 @@ from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from windows_pipeline.cli.console import CONSOLE, ERRORS
-from windows_pipeline.cli.log_file import FOLDER, LogFile
-from windows_pipeline.cli.printed import tell
-from windows_pipeline.cli.status import Status
+from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS
+from windows_pipeline.cli.terminal.log_file import FOLDER, LogFile
+from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.status import Status
 
 _HOST = "127.0.0.1"
 _POLL_SECONDS = 0.2

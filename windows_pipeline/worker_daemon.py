@@ -21,13 +21,13 @@ def make_ready() -> None:
     import numba
     import pandas as pd  # noqa: F401  PySpark's workers import it for any Arrow batch
 
-    import windows_pipeline.checks.recount_kernel
-    import windows_pipeline.checks.recount_session_kernel
+    import windows_pipeline.checks.recounts.kernel
+    import windows_pipeline.checks.recounts.session_kernel
     import windows_pipeline.engine.count_kernel
     import windows_pipeline.engine.firings.kernel
     import windows_pipeline.engine.row_kernel
     import windows_pipeline.engine.window_kernel
-    import windows_pipeline.sources.csv_records  # noqa: F401
+    import windows_pipeline.sources.csv.records  # noqa: F401
 
     # Compiling any function sets up the compiler.
     numba.njit()(lambda: None)()

@@ -18,8 +18,8 @@ from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.arrival_units import days_from, units_sql
-from windows_pipeline.storage.file_check import check_files
-from windows_pipeline.storage.hadoop_checksums import files_that_differ
+from windows_pipeline.storage.files.check import check_files
+from windows_pipeline.storage.files.hadoop_checksums import files_that_differ
 
 MOST_LINES = 5
 DAYS = 3

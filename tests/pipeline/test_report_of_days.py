@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from tests.support.pipelines import DAYS, Project, day
 from windows_pipeline.incremental.alerts import episodes, standing
-from windows_pipeline.query.spark_tables import SparkTables
+from windows_pipeline.query.tables.spark import SparkTables
 from windows_pipeline.report.day_plots import SourcePlots, WindowPlots
 from windows_pipeline.report.gather import PipelineReport, read_report
 from windows_pipeline.report.page import report_page

@@ -210,7 +210,7 @@ def known_fields() -> frozenset[str]:
     assert Pipeline in all_models(Strict)
     models: list[type[BaseModel]] = [*all_models(Strict), Settings]
     fields = {field.alias or name for model in models for name, field in model.model_fields.items()}
-    for path in (ROOT / "windows_pipeline" / "dagster").glob("*.py"):
+    for path in (ROOT / "windows_pipeline" / "dagster").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 fields.add(node.target.id)

@@ -19,8 +19,8 @@ from windows_pipeline.checks.table_rules import (
 )
 from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.config import load_pipeline
-from windows_pipeline.config.row_kinds import CountKind
 from windows_pipeline.config.source import ROLE_TYPES
+from windows_pipeline.config.windows.row_kinds import CountKind
 from windows_pipeline.jobs import FiringsJob
 from windows_pipeline.settings import Settings
 

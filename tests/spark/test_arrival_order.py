@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.order import arrival_log, in_arrival_order
 from windows_pipeline.arrival.ranges import in_arrival_order_by_ranges
-from windows_pipeline.checks.recount_arrival import recount_running_maxima
+from windows_pipeline.checks.recounts.arrival import recount_running_maxima
 
 DAYS = [date(2013, 1, day) for day in (1, 2, 3)]
 SCHEMA = (

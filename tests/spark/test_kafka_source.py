@@ -13,14 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tests.support.kafka import KafkaBroker, Record
 from windows_pipeline.settings import DELTA_PACKAGE, KAFKA_PACKAGE, Settings, load_settings
-from windows_pipeline.sources.kafka import KafkaTopic, read_range, read_topic
-from windows_pipeline.sources.kafka_errors import (
+from windows_pipeline.sources.kafka.errors import (
     KafkaDataLostError,
     KafkaUnavailableError,
     explained,
     require_same_topic,
 )
-from windows_pipeline.sources.kafka_state import topic_state
+from windows_pipeline.sources.kafka.state import topic_state
+from windows_pipeline.sources.kafka.topic import KafkaTopic, read_range, read_topic
 
 ROOT = Path(__file__).parents[2]
 Row = tuple[str, int, str | None]

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.alerts.rule_sql import compile_expression
-from windows_pipeline.query.record_filter import passes
+from windows_pipeline.query.records.record_filter import passes
 
 COLUMNS = {
     "n": "bigint",

@@ -34,7 +34,7 @@ from tests.support.spark_cases import (
     texts,
 )
 from tests.support.strategies import Arrivals, arrivals
-from windows_pipeline.checks.recount_windows import recount_windows
+from windows_pipeline.checks.recounts.windows import recount_windows
 from windows_pipeline.incremental.late import late_records as late_rows
 from windows_pipeline.incremental.windows import unit_windows
 

@@ -15,11 +15,11 @@ from tests.support.pipeline_texts import FLIGHTS, changed, load_text, of_kind
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
-from windows_pipeline.query.keys import KeyRange
-from windows_pipeline.query.local_tables import LocalTable, NoTableError, UnreadableTableError
-from windows_pipeline.query.spark_tables import SparkTables
 from windows_pipeline.query.stored_window import FoundWindows
-from windows_pipeline.query.wanted_files import Wanted
+from windows_pipeline.query.tables.keys import KeyRange
+from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
+from windows_pipeline.query.tables.spark import SparkTables
+from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
 from windows_pipeline.storage.schemas import Column
 

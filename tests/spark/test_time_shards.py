@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from tests.support.spark_cases import SHORT_SHARDS
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
-from windows_pipeline.checks.recount_windows import recount_windows
+from windows_pipeline.checks.recounts.windows import recount_windows
 from windows_pipeline.engine.time_shards import (
     MOST_OF_A_DAY_MS,
     TIME_SHARD,

@@ -35,7 +35,7 @@ from windows_pipeline.jobs import Job, RawEventsJob
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.kafka_errors import KafkaDataLostError, KafkaUnavailableError
+from windows_pipeline.sources.kafka.errors import KafkaDataLostError, KafkaUnavailableError
 from windows_pipeline.storage.tables import source_tables, window_tables
 from windows_pipeline.streaming import BatchResult, run_stream
 

@@ -12,7 +12,7 @@ import yaml
 
 from tests.support.doc_blocks import Block, blocks_of
 from windows_pipeline.config import Pipeline, Source, load_pipeline
-from windows_pipeline.config.kinds import KINDS
+from windows_pipeline.config.windows.kinds import KINDS
 from windows_pipeline.settings import SETTINGS_VARIABLE, Settings, load_settings
 from windows_pipeline.text.yaml_text import read_yaml
 

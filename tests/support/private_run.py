@@ -24,7 +24,7 @@ from tests.support.pipelines import ROOT, Project, day
 from tests.support.streams import SLIDING, as_json, declared_pipeline
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import SETTINGS_VARIABLE, Settings, load_settings
-from windows_pipeline.sources.kafka_errors import KafkaUnavailableError
+from windows_pipeline.sources.kafka.errors import KafkaUnavailableError
 from windows_pipeline.streaming import run_stream
 
 CANARY_VARIABLE = "WINDOWS_PIPELINE_CANARY"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.pipeline_texts import FLIGHTS, changed, line_of, load_text, problems_of
 from windows_pipeline.config import Source, definition_digest, table_definition
-from windows_pipeline.config.json_path import parse_path, path_text
+from windows_pipeline.config.columns.json_path import parse_path, path_text
 
 PLAIN = "    flight: bigint\n"
 CONCAT = "{type: string, as: \"concat(origin, ':', dest)\"}"

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windows_pipeline.sources.bad_files import BadFileError, bad_file_in
-from windows_pipeline.sources.csv_kernel import SKIPPED
-from windows_pipeline.sources.csv_records import (
+from windows_pipeline.sources.csv.kernel import SKIPPED
+from windows_pipeline.sources.csv.records import (
     fields_of,
     header_of,
     names_in,
     record_columns,
 )
-from windows_pipeline.sources.csv_scan import CsvForm, scanned
+from windows_pipeline.sources.csv.scan import CsvForm, scanned
 
 LINE_BREAKS = ("\n", "\r\n", "\r")
 FIELDS = st.text('ab,;\t"\r\n é\U0001f600', max_size=4)
@@ -220,8 +220,8 @@ def test_the_error_of_a_task_has_the_error_of_the_file() -> None:
 
 WITHIN_LIMITS = """
 import json, resource, sys
-from windows_pipeline.sources.csv_records import record_columns
-from windows_pipeline.sources.csv_scan import CHUNK_BYTES, CsvForm
+from windows_pipeline.sources.csv.records import record_columns
+from windows_pipeline.sources.csv.scan import CHUNK_BYTES, CsvForm
 
 LINE = b'key,"a text of two\\nlines",1234567890\\n'
 def chunks(size):

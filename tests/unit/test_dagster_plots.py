@@ -13,8 +13,8 @@ import pytest
 from tests.support.damage import data_files
 from tests.support.reported import DAYS, SHOWN, reported_project
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.metadata import ExtraMetadata
-from windows_pipeline.dagster.plots import alert_plots, lateness_plots, size_plots
+from windows_pipeline.dagster.assets.metadata import ExtraMetadata
+from windows_pipeline.dagster.assets.plots import alert_plots, lateness_plots, size_plots
 from windows_pipeline.settings import Settings, load_settings
 
 NO_SPARK: Any = None

@@ -24,8 +24,8 @@ from tests.support.strategies import (
 from tests.support.written_cases import EPOCH, FIRST_DAY, MS, write_case
 from tests.support.written_flights import FILTERED, MINUTE, NOON, OWN_KEY, flights, window
 from tests.support.written_tables import write_rows
-from windows_pipeline.query.explain import Explainer
-from windows_pipeline.query.explained import Explanation, Fate
+from windows_pipeline.query.records.explain import Explainer
+from windows_pipeline.query.records.explained import Explanation, Fate
 
 DEFINITIONS: dict[str, Any] = {
     "sliding": sliding_definitions,

@@ -23,13 +23,13 @@ from pyspark.sql import SparkSession
 from tests.support.command_line import call
 from tests.support.fault_texts import TEXTS
 from tests.support.pipeline_texts import FLIGHTS
-from windows_pipeline.cli.log_file import FOLDER
+from windows_pipeline.cli.terminal.log_file import FOLDER
 from windows_pipeline.faults.chain import innermost
 from windows_pipeline.faults.explain import explained
 from windows_pipeline.faults.fault import MACHINE, USERS, Fault
 from windows_pipeline.settings import KAFKA_PACKAGE, SETTINGS_VARIABLE, Settings
-from windows_pipeline.sources.kafka import KafkaTopic
-from windows_pipeline.sources.kafka_errors import explained as kafka_error
+from windows_pipeline.sources.kafka.errors import explained as kafka_error
+from windows_pipeline.sources.kafka.topic import KafkaTopic
 
 ROOT = Path(__file__).parents[2]
 ROWS = pa.table({"a": list(range(50_000)), "b": ["x" * 20] * 50_000})

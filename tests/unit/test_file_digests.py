@@ -14,9 +14,9 @@ from deltalake.exceptions import CommitFailedError
 
 from tests.support.damage import FLIPS, data_files, flipped, flips, log_files
 from windows_pipeline.storage import delta_rs
-from windows_pipeline.storage.damage import TableDamagedError, damage_in, damage_of
-from windows_pipeline.storage.file_check import check_files
-from windows_pipeline.storage.file_digests import (
+from windows_pipeline.storage.files.check import check_files
+from windows_pipeline.storage.files.damage import TableDamagedError, damage_in, damage_of
+from windows_pipeline.storage.files.digests import (
     LIST_NAME,
     forget_deleted,
     known_files,

@@ -18,8 +18,8 @@ from tests.support.landed_texts import PACKED, records_of_csv
 from tests.support.mutations import mutated
 from windows_pipeline.config import Source
 from windows_pipeline.sources.bad_files import BadFileError
-from windows_pipeline.sources.csv_records import header_of, names_in, record_columns
-from windows_pipeline.sources.csv_scan import CsvForm
+from windows_pipeline.sources.csv.records import header_of, names_in, record_columns
+from windows_pipeline.sources.csv.scan import CsvForm
 from windows_pipeline.sources.landed_files import require_readable_days
 
 DAY = date(2026, 11, 1)

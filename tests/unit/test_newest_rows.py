@@ -17,10 +17,10 @@ from tests.support.command_line import call, call_alone
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline
-from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
-from windows_pipeline.query.newest_rows import newest_rows
+from windows_pipeline.query.tables.local import NoTableError, UnreadableTableError
+from windows_pipeline.query.tables.newest_rows import newest_rows
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
-from windows_pipeline.storage.damage import TableDamagedError
+from windows_pipeline.storage.files.damage import TableDamagedError
 from windows_pipeline.storage.schemas import Columns
 
 ARROW = {

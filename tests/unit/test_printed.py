@@ -9,9 +9,9 @@ from rich.table import Table
 
 from tests.support.command_line import call
 from windows_pipeline.checks.run import Check, CheckResult
-from windows_pipeline.cli.console import PlainConsole, coloured
-from windows_pipeline.cli.printed import print_checks, tell
-from windows_pipeline.cli.status import Status
+from windows_pipeline.cli.terminal.console import PlainConsole, coloured
+from windows_pipeline.cli.terminal.printed import print_checks, tell
+from windows_pipeline.cli.terminal.status import Status
 
 HOSTILE = ["[/x]", "[red]", "[bold red]a[/]", ":x:", ":smiley:", "[link=a]b[/link]", "\\[red]", "["]
 

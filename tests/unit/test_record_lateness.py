@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from tests.support.pipeline_texts import FLIGHTS, load_text
-from windows_pipeline.query.arrival_days import LogPart
-from windows_pipeline.query.record_times import RecordTimes
+from windows_pipeline.query.records.record_times import RecordTimes
+from windows_pipeline.query.tables.arrival_days import LogPart
 
 DAY = timedelta(days=1)
 FIRST = date(2013, 1, 1)

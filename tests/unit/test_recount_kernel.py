@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support.radix_batches import cut_up, sorted_as_by_spark
 from tests.support.spark_cases import PROPERTY, texts
-from windows_pipeline.checks.recount_kernel import RecountKernel
+from windows_pipeline.checks.recounts.kernel import RecountKernel
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.kernels.groups import CHUNK_ROWS
 from windows_pipeline.windows import ForwardSlidingWindows, SlidingWindows

@@ -10,7 +10,7 @@ from hypothesis import given
 from tests.support.oracle.windows import SessionDefinition, close_times_met, lateness, windows_after
 from tests.support.spark_cases import PROPERTY
 from tests.support.strategies import ArrivalsOf, arrivals_of, session_definitions
-from windows_pipeline.checks.recount_session_kernel import SessionRecountKernel
+from windows_pipeline.checks.recounts.session_kernel import SessionRecountKernel
 
 SCHEMA = pa.schema(
     [

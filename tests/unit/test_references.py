@@ -20,7 +20,7 @@ from windows_pipeline.config import (
     table_definition,
 )
 from windows_pipeline.settings import SETTINGS_VARIABLE, Settings, SettingsError, load_settings
-from windows_pipeline.sources.kafka import KafkaTopic
+from windows_pipeline.sources.kafka.topic import KafkaTopic
 from windows_pipeline.streaming.sources import topic_of
 from windows_pipeline.text.references import (
     Referring,

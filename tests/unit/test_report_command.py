@@ -19,7 +19,7 @@ from tests.support.reported import DAYS, HOSTILE, SHOWN, many_alerts, reported_p
 from tests.support.written_tables import write_rows
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline, Rule
-from windows_pipeline.query.local_tables import LocalTable
+from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.report.day_plots import WindowPlots
 from windows_pipeline.report.episodes import read_episodes
 from windows_pipeline.report.gather import read_report

@@ -7,8 +7,8 @@ import io
 import pyarrow as pa
 import pytest
 
-from windows_pipeline.cli import rows
-from windows_pipeline.cli.console import PlainConsole
+from windows_pipeline.cli.terminal import rows
+from windows_pipeline.cli.terminal.console import PlainConsole
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, table: pa.Table, width: int, *first: str) -> list[str]:

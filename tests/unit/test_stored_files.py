@@ -22,8 +22,8 @@ from windows_pipeline.checks.stored_rows import differing_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs.days.repair import RepairRefusedError, plan_repair
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.file_digests import LIST_NAME, remember
-from windows_pipeline.storage.hadoop_checksums import files_that_differ
+from windows_pipeline.storage.files.digests import LIST_NAME, remember
+from windows_pipeline.storage.files.hadoop_checksums import files_that_differ
 
 DAYS = [date(2026, 11, 1), date(2026, 11, 2)]
 DECLARED = {

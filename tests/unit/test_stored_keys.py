@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windows_pipeline.query.keys import KEY, KeyColumn, in_order
+from windows_pipeline.query.tables.keys import KEY, KeyColumn, in_order
 
 PARTS = pa.struct([("carrier", pa.string()), ("flight", pa.int64())])
 PART_KEYS = st.tuples(

@@ -32,8 +32,8 @@ from tests.support.written_flights import FILTERED, NOON, OWN_KEY, flights
 from tests.support.written_tables import write_rows
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
-from windows_pipeline.query.local_tables import UnreadableTableError
-from windows_pipeline.query.window_records import records_of_window
+from windows_pipeline.query.records.window_records import records_of_window
+from windows_pipeline.query.tables.local import UnreadableTableError
 from windows_pipeline.storage.catalog import source_tables
 
 DEFINITIONS: dict[str, Any] = {

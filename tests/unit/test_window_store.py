@@ -34,17 +34,17 @@ from tests.support.strategies import (
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
-from windows_pipeline.query.keys import KeyRange
-from windows_pipeline.query.local_tables import LocalTable, NoTableError, UnreadableTableError
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
-from windows_pipeline.query.wanted_files import Wanted
+from windows_pipeline.query.tables.keys import KeyRange
+from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
+from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage.catalog import (
     TableSpec,
     firing_tables,
     source_tables,
     window_tables,
 )
-from windows_pipeline.storage.damage import TableDamagedError
+from windows_pipeline.storage.files.damage import TableDamagedError
 from windows_pipeline.storage.schemas import Column
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

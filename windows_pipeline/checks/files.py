@@ -23,9 +23,9 @@ from windows_pipeline.checks.stored_rows import (
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage import catalog
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.file_check import check_files
-from windows_pipeline.storage.file_digests import LAST_CHECKPOINT, LIST_NAME, LOG_FOLDER
-from windows_pipeline.storage.hadoop_checksums import files_that_differ
+from windows_pipeline.storage.files.check import check_files
+from windows_pipeline.storage.files.digests import LAST_CHECKPOINT, LIST_NAME, LOG_FOLDER
+from windows_pipeline.storage.files.hadoop_checksums import files_that_differ
 from windows_pipeline.text.counts import counted
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from windows_pipeline.checks.run import Check
 from windows_pipeline.config import Windows
-from windows_pipeline.config.firing_trigger import FiringTrigger
+from windows_pipeline.config.windows.firing_trigger import FiringTrigger
 
 _BEGAN_SINCE = "coalesce(_window_start_ms > _stream_before_ms, FALSE)"
 """SQL: no record of the window can have arrived before the checked run of days."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import StartSession
+from windows_pipeline.cli.terminal.printed import tell
 
 if TYPE_CHECKING:  # read when a command needs them, so that `--help` answers at once
     from windows_pipeline.config import Pipeline

@@ -18,10 +18,10 @@ from windows_pipeline.cli.arguments import (
     parsed_day,
     parsed_instant,
 )
-from windows_pipeline.cli.console import CONSOLE
-from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import begin
-from windows_pipeline.cli.status import Status
+from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.status import Status
 
 
 class Step(StrEnum):
@@ -54,12 +54,12 @@ def check(
         raise ValueError("--repair goes with --files, and --yes with --repair; name both")
     settings, found = declared(pipeline)
     if files:
-        from windows_pipeline.cli.files import check_files
+        from windows_pipeline.cli.questions.files import check_files
 
         check_files(context, settings, found, repair=repair, yes=yes)
         return
     status = begin(context, f"{pipeline}: starting Spark")
-    from windows_pipeline.cli.days import check_tables
+    from windows_pipeline.cli.jobs.days import check_tables
 
     check_tables(context, status, settings, found)
 
@@ -87,7 +87,7 @@ def run(
             f"windows-pipeline stream {pipeline}"
         )
     status = begin(context, f"{pipeline}: starting Spark")
-    from windows_pipeline.cli.days import run_landed
+    from windows_pipeline.cli.jobs.days import run_landed
 
     run_landed(context, status, settings, found, asked)
 
@@ -102,7 +102,7 @@ def rebuild(
     """Recomputes the tables that follow an old definition, and what depends on them."""
     settings, found = declared(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
-    from windows_pipeline.cli.tables import rebuild_stale
+    from windows_pipeline.cli.jobs.tables import rebuild_stale
 
     rebuild_stale(context, status, settings, found, from_step)
 
@@ -127,7 +127,7 @@ def stream(
             raise ValueError(f"--every: {every!r} must not be negative; write '0 seconds' or more")
     settings, found = declared(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
-    from windows_pipeline.cli.streams import follow
+    from windows_pipeline.cli.jobs.streams import follow
 
     follow(context, status, settings, found, every)
 
@@ -151,7 +151,7 @@ def correct(
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
     status = begin(context, f"{pipeline}: starting Spark")
-    from windows_pipeline.cli.corrections import correct_published
+    from windows_pipeline.cli.jobs.corrections import correct_published
 
     correct_published(context, status, settings, found, name, from_day, to_day, cause)
 
@@ -167,7 +167,7 @@ def forget(
     if not found.source.by_days:
         raise ValueError(f"{pipeline} follows its source, and has no days that could be taken away")
     begin(context, f"{pipeline}: forgetting {forgotten}")
-    from windows_pipeline.cli.tables import forget_ingested
+    from windows_pipeline.cli.jobs.tables import forget_ingested
 
     forget_ingested(context, settings, found, forgotten)
 
@@ -176,7 +176,7 @@ def maintain(context: typer.Context, pipeline: PipelineName) -> None:
     """Joins small files and deletes those that no version needs any more; rows stay."""
     settings, found = declared(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
-    from windows_pipeline.cli.tables import maintain_tables
+    from windows_pipeline.cli.jobs.tables import maintain_tables
 
     maintain_tables(context, status, settings, found)
 
@@ -193,7 +193,7 @@ def episodes(
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
     begin(context, f"{pipeline} {name}: reading alerts")
-    from windows_pipeline.cli.trace import list_episodes
+    from windows_pipeline.cli.questions.trace import list_episodes
 
     list_episodes(context, settings, found, name, rule, key, limit)
 
@@ -240,9 +240,14 @@ def trace(
     row_day = None if day is None else parsed_day("--day", day)
     settings, found = declared(pipeline)
     with Status(CONSOLE, f"{pipeline}: reading"):
-        from windows_pipeline.cli.window_trace import Row, raised_alert, trace_alert, trace_window
-        from windows_pipeline.query.keys import key_text
-        from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
+        from windows_pipeline.cli.questions.window_trace import (
+            Row,
+            raised_alert,
+            trace_alert,
+            trace_window,
+        )
+        from windows_pipeline.query.tables.keys import key_text
+        from windows_pipeline.query.tables.local import NoTableError, UnreadableTableError
 
     try:
         if key is None or window_end is None:
@@ -266,6 +271,6 @@ def trace(
     if as_json:
         raise ValueError("--json: must be left out where Spark reads the windows; leave it out")
     begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {instant}")
-    from windows_pipeline.cli.trace import list_records
+    from windows_pipeline.cli.questions.trace import list_records
 
     list_records(context, settings, found, name, key, instant, limit)

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from windows_pipeline.cli.arguments import project_settings
-from windows_pipeline.cli.printed import tell
+from windows_pipeline.cli.terminal.printed import tell
 
 _NOTED = frozenset({"run", "stream", "correct", "rebuild", "check", "maintain"})
 """The commands that somebody may have started by a clock."""

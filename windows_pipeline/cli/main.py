@@ -21,18 +21,18 @@ from windows_pipeline.cli.commands import (
     stream,
     trace,
 )
-from windows_pipeline.cli.console import ERRORS
-from windows_pipeline.cli.explain import explain
 from windows_pipeline.cli.failures import noting_failures
-from windows_pipeline.cli.fetch import fetch
+from windows_pipeline.cli.jobs.validate import validate
 from windows_pipeline.cli.new import new
-from windows_pipeline.cli.newest import alerts, late, rejected
 from windows_pipeline.cli.notify import notify, snooze
-from windows_pipeline.cli.printed import tell
+from windows_pipeline.cli.questions.explain import explain
+from windows_pipeline.cli.questions.fetch import fetch
+from windows_pipeline.cli.questions.newest import alerts, late, rejected
+from windows_pipeline.cli.questions.state import status
 from windows_pipeline.cli.report import report
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
-from windows_pipeline.cli.state import status
-from windows_pipeline.cli.validate import validate
+from windows_pipeline.cli.terminal.console import ERRORS
+from windows_pipeline.cli.terminal.printed import tell
 from windows_pipeline.text.references import without_values
 
 _MOST_CHARACTERS = 300

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from windows_pipeline.cli.console import PlainConsole
+from windows_pipeline.cli.terminal.console import PlainConsole
 
 if TYPE_CHECKING:
     from collections.abc import Callable

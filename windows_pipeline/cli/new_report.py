@@ -9,7 +9,7 @@ from pathlib import Path
 from rich import box
 from rich.table import Table
 
-from windows_pipeline.cli.console import PlainConsole
+from windows_pipeline.cli.terminal.console import PlainConsole
 from windows_pipeline.starter.arrival_order import grace_ms, histogram
 from windows_pipeline.starter.new_pipeline import Created, NewPipeline
 from windows_pipeline.text.counts import counted

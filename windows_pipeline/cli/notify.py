@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from windows_pipeline.cli.arguments import PipelineName, declared, parsed_instant
-from windows_pipeline.cli.console import CONSOLE
-from windows_pipeline.cli.printed import tell
-from windows_pipeline.cli.status import Status
+from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.status import Status
 from windows_pipeline.text.counts import counted
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once

@@ -16,8 +16,8 @@ from windows_pipeline.cli.arguments import (
     fix_of_no_table,
     parsed_days,
 )
-from windows_pipeline.cli.console import CONSOLE
-from windows_pipeline.cli.status import Status
+from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.status import Status
 
 _KIB = 1024
 
@@ -39,7 +39,7 @@ def report(
     settings, found = declared(pipeline)
     file = Path(f"{found.name}.html") if output is None else output
     with Status(CONSOLE, f"{pipeline}: reading"):
-        from windows_pipeline.query.local_tables import NoTableError
+        from windows_pipeline.query.tables.local import NoTableError
         from windows_pipeline.report.gather import read_report
         from windows_pipeline.report.page import report_page
 

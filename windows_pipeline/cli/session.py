@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from windows_pipeline.cli.console import CONSOLE, ERRORS
-from windows_pipeline.cli.log_file import FOLDER, LogFile
-from windows_pipeline.cli.printed import tell
-from windows_pipeline.cli.status import Status
+from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS
+from windows_pipeline.cli.terminal.log_file import FOLDER, LogFile
+from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.status import Status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from windows_pipeline.config.notify import Target
 from windows_pipeline.config.own_checks import OwnCheck
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.source_folder import FolderProblem, folder_problem
-from windows_pipeline.config.window_kinds import Rule, Windows
+from windows_pipeline.config.windows.window_kinds import Rule, Windows
 from windows_pipeline.text.problems import ConfigError
 
 __all__ = [

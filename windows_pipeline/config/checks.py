@@ -12,7 +12,7 @@ from windows_pipeline.config.aggregates import is_computed, result_types
 from windows_pipeline.config.keys import filter_problems, key_problems
 from windows_pipeline.config.own_checks import result_check_problems
 from windows_pipeline.config.source import Source
-from windows_pipeline.config.window_kinds import Rule, Windows, fixed_result_columns
+from windows_pipeline.config.windows.window_kinds import Rule, Windows, fixed_result_columns
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
 from windows_pipeline.text.problems import Problem, listed, nearest, without_value
 from windows_pipeline.windows.durations import duration_text

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 
 from windows_pipeline.config.aggregates import modules_of
-from windows_pipeline.config.columns import type_of
+from windows_pipeline.config.columns.long_form import type_of
 from windows_pipeline.config.model import SHARED_TABLES, Pipeline
 from windows_pipeline.config.source import Source
 from windows_pipeline.text.problems import nearest

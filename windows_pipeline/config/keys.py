@@ -9,8 +9,8 @@ from pydantic import BeforeValidator
 
 from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read, compile_expression
+from windows_pipeline.config.columns.key import Key, key_columns
 from windows_pipeline.config.fields import Text
-from windows_pipeline.config.key_columns import Key, key_columns
 from windows_pipeline.config.source import ROLE_TYPES, Source
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
 from windows_pipeline.text.problems import Problem, listed, nearest, without_value

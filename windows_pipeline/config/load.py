@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from windows_pipeline.aggregates import UserModules
-from windows_pipeline.config.columns import LONG_FORM, SHORT_FORM, Column
-from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
-from windows_pipeline.config.kinds import KINDS, unknown_kind
+from windows_pipeline.config.columns.long_form import LONG_FORM, SHORT_FORM, Column
 from windows_pipeline.config.model import Partitions, Pipeline
 from windows_pipeline.config.notify import Email, Quiet, RateLimit, Target, Webhook
 from windows_pipeline.config.own_checks import OwnCheck, ResultCheck, arguments_of
-from windows_pipeline.config.row_frames import Frame
 from windows_pipeline.config.source import Source, Topic
-from windows_pipeline.config.window_function import Process
-from windows_pipeline.config.window_kinds import Rule
+from windows_pipeline.config.windows.firing_trigger import EMPTY, FiringTrigger
+from windows_pipeline.config.windows.kinds import KINDS, unknown_kind
+from windows_pipeline.config.windows.row_frames import Frame
+from windows_pipeline.config.windows.window_function import Process
+from windows_pipeline.config.windows.window_kinds import Rule
 from windows_pipeline.text.limits import shown
 from windows_pipeline.text.problems import ConfigError, FieldPath, FieldProblems, nearest
 from windows_pipeline.text.references import refers

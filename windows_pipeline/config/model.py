@@ -26,13 +26,13 @@ from windows_pipeline.config.fields import (
     Tag,
     Text,
 )
-from windows_pipeline.config.kinds import AnyWindows
 from windows_pipeline.config.notify import Target
 from windows_pipeline.config.own_checks import CheckName, OwnCheck
 from windows_pipeline.config.schedule import Schedule
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict, refuse
-from windows_pipeline.config.window_kinds import Windows
+from windows_pipeline.config.windows.kinds import AnyWindows
+from windows_pipeline.config.windows.window_kinds import Windows
 from windows_pipeline.text.problems import FieldPath, Problem, listed, nearest
 
 SHARED_TABLES = ("raw_events", "rejected_records", "arrival_log", "quarantined_files")

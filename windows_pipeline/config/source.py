@@ -8,7 +8,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, StrictBool, field_serializer, model_validator
 
-from windows_pipeline.config.columns import (
+from windows_pipeline.config.columns.key import Key, key_columns
+from windows_pipeline.config.columns.long_form import (
     AnyColumn,
     Column,
     Derived,
@@ -29,7 +30,6 @@ from windows_pipeline.config.fields import (
     RecordBytes,
     Text,
 )
-from windows_pipeline.config.key_columns import Key, key_columns
 from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.text.problems import Problem, listed, nearest
 from windows_pipeline.text.references import KEEPS_REFERENCES, ReferringText, resolved

@@ -15,13 +15,13 @@ A project of Dagster's components mounts them by a `defs.yaml` instead; see `Win
 No other package of the library imports Dagster.
 """
 
+from windows_pipeline.dagster.assets.tables import pipeline_assets
 from windows_pipeline.dagster.component import WindowsPipelines
 from windows_pipeline.dagster.definitions import build_definitions, right_pipelines
 from windows_pipeline.dagster.io_manager import results_resource
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
 from windows_pipeline.dagster.spark_resource import SparkResource, spark_resource
-from windows_pipeline.dagster.tables import pipeline_assets
 
 __all__ = [
     "SparkResource",

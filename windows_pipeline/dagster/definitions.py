@@ -8,17 +8,17 @@ from collections.abc import Iterable, Mapping
 import dagster as dg
 
 from windows_pipeline.config import Pipeline, load_folder
-from windows_pipeline.dagster.corrections import correction_job
-from windows_pipeline.dagster.failures import failure_sensor
+from windows_pipeline.dagster.assets.corrections import correction_job
+from windows_pipeline.dagster.assets.stream import stream_job
+from windows_pipeline.dagster.assets.tables import pipeline_assets
+from windows_pipeline.dagster.automation.failures import failure_sensor
+from windows_pipeline.dagster.automation.landing import landing_sensor
+from windows_pipeline.dagster.automation.maintenance import maintenance_job, weekly_schedule
+from windows_pipeline.dagster.automation.notify import notify_sensor
+from windows_pipeline.dagster.automation.operations import check_job, rebuild_job
+from windows_pipeline.dagster.automation.schedules import source_schedule
 from windows_pipeline.dagster.io_manager import results_resource
-from windows_pipeline.dagster.landing import landing_sensor
-from windows_pipeline.dagster.maintenance import maintenance_job, weekly_schedule
-from windows_pipeline.dagster.notify import notify_sensor
-from windows_pipeline.dagster.operations import check_job, rebuild_job
-from windows_pipeline.dagster.schedules import source_schedule
 from windows_pipeline.dagster.spark_resource import spark_resource
-from windows_pipeline.dagster.stream import stream_job
-from windows_pipeline.dagster.tables import pipeline_assets
 from windows_pipeline.settings import Settings
 
 _LOGGER = logging.getLogger("windows_pipeline.definitions")

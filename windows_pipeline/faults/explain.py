@@ -51,7 +51,7 @@ def _bad_file(error: BaseException) -> Fault | None:
 def _refusals() -> tuple[type[Exception], ...]:
     """The errors that the user can fix, of code that needs no Spark."""
     from windows_pipeline.config import ConfigError
-    from windows_pipeline.query.local_tables import UnreadableTableError
+    from windows_pipeline.query.tables.local import UnreadableTableError
     from windows_pipeline.settings import SettingsError
 
     return ConfigError, SettingsError, UnreadableTableError, FileNotFoundError, ValueError
@@ -63,7 +63,7 @@ def _refusals_of_spark() -> tuple[type[Exception], ...]:
     from windows_pipeline.jobs.raw_events import FedByStreamError
     from windows_pipeline.jobs.raw_rows import RawRowsMissingError
     from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
-    from windows_pipeline.sources.kafka_errors import KafkaSourceError
+    from windows_pipeline.sources.kafka.errors import KafkaSourceError
     from windows_pipeline.storage.table import DefinitionChangedError, TableMissingError
     from windows_pipeline.streaming import StreamBehindError
 

@@ -6,7 +6,7 @@ import re
 
 from windows_pipeline.faults.chain import is_of_library, line_at, links, text_of
 from windows_pipeline.faults.fault import Fault
-from windows_pipeline.storage.damage import damage_in
+from windows_pipeline.storage.files.damage import damage_in
 
 _BACKUP = "Put it back from a backup"
 _REBUILD = "windows-pipeline rebuild PIPELINE --from STEP"

@@ -17,7 +17,7 @@ from windows_pipeline.checks.firing_rules import (
     processed_checks,
 )
 from windows_pipeline.checks.own_checks import own_checks_of_results
-from windows_pipeline.checks.recount_firings import (
+from windows_pipeline.checks.recounts.firings import (
     with_previous_and_final,
     with_their_firing,
     with_their_firings,
@@ -25,7 +25,7 @@ from windows_pipeline.checks.recount_firings import (
 )
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.config.firing_trigger import FiringTrigger
+from windows_pipeline.config.windows.firing_trigger import FiringTrigger
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
 from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.firings import Positions, unit_firings

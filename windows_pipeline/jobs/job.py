@@ -22,7 +22,7 @@ from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.incremental.units import Facts
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files
-from windows_pipeline.storage.damage import naming_damage
+from windows_pipeline.storage.files.damage import naming_damage
 from windows_pipeline.storage.table import Table
 
 _KEEPS_PLANS: ContextVar[bool] = ContextVar("_KEEPS_PLANS", default=True)

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream
 from windows_pipeline.checks.compare import units_that_differ
-from windows_pipeline.checks.recount_rows import recount_rows
-from windows_pipeline.checks.recount_windows import (
+from windows_pipeline.checks.recounts.rows import recount_rows
+from windows_pipeline.checks.recounts.windows import (
     account_for_records,
     recount_windows,
 )

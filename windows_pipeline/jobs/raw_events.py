@@ -24,7 +24,7 @@ from windows_pipeline.arrival.ranges import (
 from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.checks.compare import units_that_differ
 from windows_pipeline.checks.own_checks import own_checks_of_records
-from windows_pipeline.checks.recount_arrival import recount_running_maxima
+from windows_pipeline.checks.recounts.arrival import recount_running_maxima
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import raw_events_checks
 from windows_pipeline.compat.local_frame import small_frame

@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import Any
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.query.local_tables import LocalTable, NoTableError
-from windows_pipeline.query.wanted_files import Wanted
+from windows_pipeline.query.tables.local import LocalTable, NoTableError
+from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage import catalog
 
 OPENED, RETRACTED = "opened", "retracted"

@@ -17,7 +17,7 @@ from typing import Any
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import Event, plain
-from windows_pipeline.query.local_tables import NoTableError, open_table
+from windows_pipeline.query.tables.local import NoTableError, open_table
 from windows_pipeline.storage import catalog
 from windows_pipeline.windows.durations import duration_text
 

@@ -14,7 +14,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import OF_EPISODES, Event, plain
 from windows_pipeline.notify.pipeline_events import AnyEvent, PipelineEvent
 from windows_pipeline.notify.plan import Message
-from windows_pipeline.query.keys import key_text
+from windows_pipeline.query.tables.keys import key_text
 from windows_pipeline.text.counts import counted
 from windows_pipeline.windows.durations import duration_text
 

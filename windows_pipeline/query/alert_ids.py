@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.query.arrow_values import python_rows
-from windows_pipeline.query.keys import KEY
-from windows_pipeline.query.local_tables import LocalTable, NoTableError
-from windows_pipeline.query.readable import OpenTable, ReadableTable
-from windows_pipeline.query.wanted_files import FileEntry, Wanted
+from windows_pipeline.query.tables.arrow_values import python_rows
+from windows_pipeline.query.tables.keys import KEY
+from windows_pipeline.query.tables.local import LocalTable, NoTableError
+from windows_pipeline.query.tables.readable import OpenTable, ReadableTable
+from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
 from windows_pipeline.storage.catalog import window_tables
 
 ALERT_ID = "_id"

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windows_pipeline.query.arrow_values import booleans, integer
-from windows_pipeline.query.keys import differ, flattened, in_order
+from windows_pipeline.query.tables.arrow_values import booleans, integer
+from windows_pipeline.query.tables.keys import differ, flattened, in_order
 
 _VERSION = ("arrival_unit", "batch")
 """What orders the rows of a window by age; without a micro-batch comes before any micro-batch."""

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NoReturn, Self, get_args
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.query.arrow_values import microseconds
 from windows_pipeline.query.declared import declared_windows
-from windows_pipeline.query.keys import KeyColumn, KeyRange
-from windows_pipeline.query.local_tables import LocalTable
 from windows_pipeline.query.pinned_windows import PinnedWindows, Which, table_of
-from windows_pipeline.query.readable import OpenTable
-from windows_pipeline.query.wanted_files import Span
+from windows_pipeline.query.tables.arrow_values import microseconds
+from windows_pipeline.query.tables.keys import KeyColumn, KeyRange
+from windows_pipeline.query.tables.local import LocalTable
+from windows_pipeline.query.tables.readable import OpenTable
+from windows_pipeline.query.tables.wanted_files import Span
 from windows_pipeline.windows import SessionWindows
 
 _MOST_ROWS = 250_000
@@ -135,7 +135,7 @@ class PinnedStore:
             ValueError: There is no such pipeline, or it has no such windows.
         """
         # Imported by its name: without Spark, stores do not need the module, nor have pyspark.
-        tables = import_module("windows_pipeline.query.spark_tables").SparkTables(spark)
+        tables = import_module("windows_pipeline.query.tables.spark").SparkTables(spark)
         found = declared_windows(pipeline, windows_name, project)
         return cls(*found, table, version=version, open_table=tables)
 

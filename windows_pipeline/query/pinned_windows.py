@@ -8,14 +8,14 @@ from typing import Literal
 import pyarrow as pa
 
 from windows_pipeline.config import Pipeline, Windows
-from windows_pipeline.query.arrival_days import Watermarks, log_parts
 from windows_pipeline.query.current import current_windows
-from windows_pipeline.query.keys import KEY, in_order
-from windows_pipeline.query.local_tables import LocalTable
-from windows_pipeline.query.readable import OpenTable
 from windows_pipeline.query.slices import slices_of
 from windows_pipeline.query.stored_window import WATERMARK, FoundWindows
-from windows_pipeline.query.wanted_files import FileEntry, Span, Wanted
+from windows_pipeline.query.tables.arrival_days import Watermarks, log_parts
+from windows_pipeline.query.tables.keys import KEY, in_order
+from windows_pipeline.query.tables.local import LocalTable
+from windows_pipeline.query.tables.readable import OpenTable
+from windows_pipeline.query.tables.wanted_files import FileEntry, Span, Wanted
 from windows_pipeline.storage.catalog import (
     TableSpec,
     firing_tables,

@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from windows_pipeline.query.keys import KEY, KeyColumn, KeyRange, flattened
-from windows_pipeline.query.readable import ReadableTable
-from windows_pipeline.query.wanted_files import FileEntry, Span, Wanted
+from windows_pipeline.query.tables.keys import KEY, KeyColumn, KeyRange, flattened
+from windows_pipeline.query.tables.readable import ReadableTable
+from windows_pipeline.query.tables.wanted_files import FileEntry, Span, Wanted
 
 _END = "window_end"
 _Parts = tuple[Any, ...]

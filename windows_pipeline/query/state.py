@@ -11,9 +11,9 @@ from pathlib import Path
 
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.config.definition import definition_digest
-from windows_pipeline.query.arrival_days import LogPart, log_parts
-from windows_pipeline.query.local_tables import LocalTable, NoTableError
-from windows_pipeline.query.wanted_files import Wanted
+from windows_pipeline.query.tables.arrival_days import LogPart, log_parts
+from windows_pipeline.query.tables.local import LocalTable, NoTableError
+from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage import catalog
 
 _DIGEST = "windows_pipeline.digest"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from windows_pipeline.query.arrow_values import python_rows
+from windows_pipeline.query.tables.arrow_values import python_rows
 
 if TYPE_CHECKING:
     import pandas as pd

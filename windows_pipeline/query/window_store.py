@@ -7,17 +7,17 @@ from datetime import date, datetime, timedelta
 import pyarrow as pa
 
 from windows_pipeline.query.alert_ids import FoundAlert, alert_named
-from windows_pipeline.query.arrow_values import microseconds
-from windows_pipeline.query.explain import MOST_EXPLAINED, Explainer
-from windows_pipeline.query.explained import Explanation
 from windows_pipeline.query.history import WindowHistory, corrections_in
-from windows_pipeline.query.keys import KeyRange
 from windows_pipeline.query.pinned_store import PinnedStore
 from windows_pipeline.query.pinned_windows import holding, length_us
+from windows_pipeline.query.records.explain import MOST_EXPLAINED, Explainer
+from windows_pipeline.query.records.explained import Explanation
+from windows_pipeline.query.records.window_records import records_of_window
+from windows_pipeline.query.records.window_trace import WindowTrace, rows_beside
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
-from windows_pipeline.query.wanted_files import Span, Wanted
-from windows_pipeline.query.window_records import records_of_window
-from windows_pipeline.query.window_trace import WindowTrace, rows_beside
+from windows_pipeline.query.tables.arrow_values import microseconds
+from windows_pipeline.query.tables.keys import KeyRange
+from windows_pipeline.query.tables.wanted_files import Span, Wanted
 from windows_pipeline.storage.catalog import firing_tables, window_tables
 from windows_pipeline.windows import ROW_KEY, GracedRows
 

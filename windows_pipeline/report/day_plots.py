@@ -10,10 +10,10 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.plots.bars import lateness, records_a_window
 from windows_pipeline.plots.svg import picture
 from windows_pipeline.plots.windows import MOST_KEYS, Strip, windows_over_time
-from windows_pipeline.query.arrival_days import log_parts
-from windows_pipeline.query.local_tables import LocalTable
-from windows_pipeline.query.readable import OpenTable, ReadableTable
-from windows_pipeline.query.record_times import RecordTimes
+from windows_pipeline.query.records.record_times import RecordTimes
+from windows_pipeline.query.tables.arrival_days import log_parts
+from windows_pipeline.query.tables.local import LocalTable
+from windows_pipeline.query.tables.readable import OpenTable, ReadableTable
 from windows_pipeline.report.episodes import Episode, read_episodes
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import caught_text, read_lateness, read_sizes

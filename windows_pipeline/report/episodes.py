@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.config import Windows
-from windows_pipeline.query.arrow_values import python_rows, python_values
-from windows_pipeline.query.keys import key_text
-from windows_pipeline.query.readable import ReadableTable
-from windows_pipeline.query.wanted_files import Wanted
+from windows_pipeline.query.tables.arrow_values import python_rows, python_values
+from windows_pipeline.query.tables.keys import key_text
+from windows_pipeline.query.tables.readable import ReadableTable
+from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.report.words import between, value_text
 
 MOST_EPISODES = 40

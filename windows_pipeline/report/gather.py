@@ -13,11 +13,11 @@ import pyarrow as pa
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.plots.bars import Bars
 from windows_pipeline.plots.windows import MOST_KEYS, Strip
-from windows_pipeline.query.arrival_days import LogPart, log_parts
-from windows_pipeline.query.local_tables import LocalTable, NoTableError
-from windows_pipeline.query.newest_rows import newest_rows
-from windows_pipeline.query.record_times import RecordTimes
+from windows_pipeline.query.records.record_times import RecordTimes
 from windows_pipeline.query.state import PipelineState, WindowsState, pipeline_state
+from windows_pipeline.query.tables.arrival_days import LogPart, log_parts
+from windows_pipeline.query.tables.local import LocalTable, NoTableError
+from windows_pipeline.query.tables.newest_rows import newest_rows
 from windows_pipeline.report.episodes import (
     MOST_EPISODES,
     Episode,

@@ -10,7 +10,7 @@ from math import floor
 
 from windows_pipeline.plots.bars import by_day, lateness
 from windows_pipeline.plots.svg import STYLE as PLOT_STYLE
-from windows_pipeline.query.arrow_values import python_rows
+from windows_pipeline.query.tables.arrow_values import python_rows
 from windows_pipeline.report.definitions import definition_section
 from windows_pipeline.report.gather import PipelineReport
 from windows_pipeline.report.parts import figure, grid, left_out, section, size_text

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.plots.bars import COUNTS, LATENESS_MS, Bars, bars_of
-from windows_pipeline.query.readable import ReadableTable
-from windows_pipeline.query.record_times import RecordTimes
-from windows_pipeline.query.wanted_files import Wanted
+from windows_pipeline.query.records.record_times import RecordTimes
+from windows_pipeline.query.tables.readable import ReadableTable
+from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.report.words import rounded_up
 
 MOST_ROWS = 5_000_000

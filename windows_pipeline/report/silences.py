@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pyarrow.compute as pc
 
 from windows_pipeline.config import Windows
-from windows_pipeline.query.arrow_values import microseconds, python_values
-from windows_pipeline.query.readable import ReadableTable
-from windows_pipeline.query.wanted_files import Span, Wanted
+from windows_pipeline.query.tables.arrow_values import microseconds, python_values
+from windows_pipeline.query.tables.readable import ReadableTable
+from windows_pipeline.query.tables.wanted_files import Span, Wanted
 from windows_pipeline.report.episodes import Episode, Episodes
 from windows_pipeline.windows import SlidingWindows
 

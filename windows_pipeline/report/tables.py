@@ -7,9 +7,9 @@ from datetime import date
 
 import pyarrow.compute as pc
 
-from windows_pipeline.query.local_tables import NoTableError, open_table
+from windows_pipeline.query.tables.local import NoTableError, open_table
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.delta_log import entries_of_files
+from windows_pipeline.storage.files.delta_log import entries_of_files
 
 _DAY = "partition.arrival_unit"
 

@@ -6,7 +6,7 @@ import shlex
 from datetime import datetime, timedelta
 
 from windows_pipeline.config import Windows
-from windows_pipeline.query.arrow_values import microseconds
+from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.windows.durations import duration_text
 

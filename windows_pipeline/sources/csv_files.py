@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import BadFileError, each_checked, require_none, unreadable
-from windows_pipeline.sources.csv_records import fields_of, header_of, names_in, record_columns
-from windows_pipeline.sources.csv_scan import CHUNK_BYTES, CsvForm
+from windows_pipeline.sources.csv.records import fields_of, header_of, names_in, record_columns
+from windows_pipeline.sources.csv.scan import CHUNK_BYTES, CsvForm
 from windows_pipeline.sources.file_checks import LandedFile
 from windows_pipeline.sources.formats import landed_schema, no_records
 

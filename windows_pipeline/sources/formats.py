@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import LAND_AGAIN, BadFileError, require_none
-from windows_pipeline.sources.csv_scan import CsvForm
+from windows_pipeline.sources.csv.scan import CsvForm
 from windows_pipeline.sources.file_checks import LandedFile, parquet_schemas
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.text.paths import literal

@@ -41,8 +41,8 @@ from windows_pipeline.compat.delta_rs import (
 )
 from windows_pipeline.compat.hadoop_files import shares_files
 from windows_pipeline.compat.local_frame import arrow_schema
-from windows_pipeline.storage.damage import damage_of
-from windows_pipeline.storage.delta_log import entries_of_files, files_hold_exact_rows
+from windows_pipeline.storage.files.damage import damage_of
+from windows_pipeline.storage.files.delta_log import entries_of_files, files_hold_exact_rows
 
 _SMALL_TYPES = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType)
 _PLAIN_TYPES = (T.StringType, *_SMALL_TYPES)

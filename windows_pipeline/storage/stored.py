@@ -17,7 +17,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.file_digests import forget_deleted, remember
+from windows_pipeline.storage.files.digests import forget_deleted, remember
 from windows_pipeline.storage.spark_schema import spark_schema
 from windows_pipeline.text.paths import literal
 

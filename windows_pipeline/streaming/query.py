@@ -23,8 +23,8 @@ from windows_pipeline.jobs.unfinished_batch import (
 )
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files, with_more
-from windows_pipeline.sources.kafka_errors import explained
-from windows_pipeline.sources.kafka_state import topic_state
+from windows_pipeline.sources.kafka.errors import explained
+from windows_pipeline.sources.kafka.state import topic_state
 from windows_pipeline.sources.landed_files import require_names
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.catalog import stream_checkpoint

@@ -15,7 +15,7 @@ from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.formats import parsed_json, texts_of, with_exact_numbers
-from windows_pipeline.sources.kafka import KafkaTopic, read_topic
+from windows_pipeline.sources.kafka.topic import KafkaTopic, read_topic
 from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.streaming.landed import Landed, Landing
 from windows_pipeline.streaming.landed_files import names_of_files, records_of_files

@@ -23,7 +23,7 @@ from windows_pipeline.jobs.days.set_aside import set_aside
 from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.file_digests import LIST_NAME, LOG_FOLDER
+from windows_pipeline.storage.files.digests import LIST_NAME, LOG_FOLDER
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
     all_tables,

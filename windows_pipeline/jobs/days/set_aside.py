@@ -8,8 +8,8 @@ from itertools import count
 from pathlib import Path
 
 from windows_pipeline.compat.delta_rs import supports_folder
-from windows_pipeline.storage.file_check import check_files
-from windows_pipeline.storage.file_digests import LAST_CHECKPOINT, LOG_FOLDER
+from windows_pipeline.storage.files.check import check_files
+from windows_pipeline.storage.files.digests import LAST_CHECKPOINT, LOG_FOLDER
 from windows_pipeline.storage.table import Table
 
 

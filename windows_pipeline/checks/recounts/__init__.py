@@ -1,0 +1,1 @@
+"""Recounts: the same results, computed by other code."""

@@ -1,0 +1,220 @@
+"""Recounts windows from their records, by other code than the engine's.
+
+The engine's kernels move two pointers over each key's records. The recount takes, by binary search,
+the records that had entered by a window's end less those that had left, and it replays sessions in
+the order of arrival. If engine and recount differ, a check fails.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from windows_pipeline.checks.recounts.kernel import RecountKernel, difference_of
+from windows_pipeline.checks.recounts.session_kernel import ADDED, SessionRecountKernel
+from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_end_ms, last_instant
+from windows_pipeline.engine.radix_sort import in_radix_order
+from windows_pipeline.engine.time_shards import (
+    IN_HOME_SHARD,
+    TIME_SHARD,
+    length_for_look_back,
+    with_home_shard,
+    within_a_day,
+)
+from windows_pipeline.incremental.definition_records import PASSES
+from windows_pipeline.incremental.windows import ARRIVAL
+from windows_pipeline.tuning import TUNING, Tuning
+from windows_pipeline.windows import FixedWindows, SessionWindows
+
+_GROUPED = ("_computed_day", "key")
+_RECORD_COLUMNS = (*_GROUPED, "_event_time_ms", "_close_time_ms", "_is_new")
+_WINDOW_COLUMNS = (
+    *_GROUPED,
+    "_window_start_ms",
+    "_window_end_ms",
+    "_first_event_time_ms",
+    "_last_event_time_ms",
+    "record_count",
+    "closed",
+)
+_ADDED = (
+    T.StructType()
+    .add("recount", T.LongType())
+    .add("recount_first_ms", T.LongType())
+    .add("recount_last_ms", T.LongType())
+    .add("departed_on_bound", T.BooleanType())
+    .add("near_partly_late", T.LongType())
+    .add("same_records", T.LongType())
+    .add("same_end", T.LongType())
+    .add("counted", T.LongType())
+)
+
+
+def recount_windows(
+    records: DataFrame,
+    windows: DataFrame,
+    spec: FixedWindows | SessionWindows,
+    tuning: Tuning = TUNING,
+) -> DataFrame:
+    """Recounts each window, and finds the new records that no window holds.
+
+    Args:
+        records: The frame that `records.records_to_read` returns.
+        windows: `_computed_day`, `key`, `_window_start_ms`, `_window_end_ms`,
+            `_first_event_time_ms`, `_last_event_time_ms`, `record_count`, `closed`; other columns
+            are dropped.
+        spec: The windows' definition.
+        tuning: How finely a key's time is cut into time shards.
+
+    Returns:
+        Three kinds of rows. Milliseconds and counts are bigint; columns that a kind of row lacks
+        are null. In no order.
+
+        A row a window (`is_window`): its columns, and `recount`, `recount_first_ms`,
+        `recount_last_ms` (the number of its records, their first and last event time; times are
+        null without records) and `same_end` (how many windows of its computed day and key have
+        the same end). Sliding, hopping and tumbling windows also have `departed_on_bound`
+        (whether a record left just before the window), `near_partly_late` (how many possibly
+        partly late records are near; if there are any, `recount_first_ms` is a lower bound only)
+        and `same_records` (how many windows of the key hold the same records; null for empty
+        windows and near a partly late record). Sessions also have `beyond_grace` (how many of
+        their records arrived after the grace) and `previous_end_ms` (the end of the key's
+        previous session; null for the first).
+
+        A row a new record that no window holds: `_computed_day`, `key`, `_event_time_ms`,
+        `_close_time_ms` and `last_instant_ms` (the last instant of the last window that may count
+        the record).
+
+        A row a computed day, key and time shard with new records: `_computed_day`, `key` and
+        `counted` (how many of these records a window holds).
+    """
+    if isinstance(spec, SessionWindows):
+        return _of_sessions(records, windows, spec)
+    return _of_fixed(records, windows, spec, tuning)
+
+
+def _of_fixed(
+    records: DataFrame, windows: DataFrame, spec: FixedWindows, tuning: Tuning
+) -> DataFrame:
+    in_time = records.where(~is_late(spec) & ~is_outside_windows(spec)).select(*_RECORD_COLUMNS)
+    rows = _in_time_shards(in_time, windows.select(*_WINDOW_COLUMNS), spec, tuning)
+    carried = [
+        field for field in rows.schema if field.name not in ("_is_new", TIME_SHARD, IN_HOME_SHARD)
+    ]
+    # The recount needs whole groups, but no order within them.
+    grouped = in_radix_order(rows, [*_GROUPED, TIME_SHARD])
+    recounted = grouped.mapInArrow(RecountKernel(spec), T.StructType([*carried, *_ADDED]))
+    return recounted.withColumn("last_instant_ms", last_instant(spec, last_end_ms(spec)))
+
+
+def _in_time_shards(
+    records: DataFrame, windows: DataFrame, spec: FixedWindows, tuning: Tuning
+) -> DataFrame:
+    """Puts records and windows into time shards, each with the neighbours that it depends on.
+
+    The recount of a window depends on the records that it holds or that have just left, and on
+    the windows that may hold the same records. The recount of a record depends on the windows
+    that may hold it. All of these lie within one window length. A possibly partly late record
+    also matters to the windows near such windows, so it goes into shards twice as far away.
+    """
+    difference_ms = difference_of(spec)
+    near_ms = difference_ms + 1
+    length_ms = within_a_day(length_for_look_back(near_ms, tuning), tuning)
+    if length_ms is None:
+        whole = {TIME_SHARD: F.lit(0).cast("bigint"), IN_HOME_SHARD: F.lit(True)}
+        return _together(records, windows).withColumns(whole)
+    # Cuts lie half a shard after the engine's, so the recount sees records lost at those.
+    time_ms, near = F.col("_event_time_ms") - F.lit(length_ms // 2), F.lit(near_ms)
+    last_ms = last_instant(spec, F.col("_window_end_ms")) - F.lit(length_ms // 2)
+    held_until_ms = time_ms + F.lit(difference_ms)
+    further_ms = F.when(F.col("_close_time_ms") > F.col("_event_time_ms"), near).otherwise(0)
+    matters_at_ms = [time_ms - further_ms, time_ms + near + further_ms]
+    return _together(
+        with_home_shard(records, held_until_ms, matters_at_ms, length_ms),
+        with_home_shard(windows, last_ms, [last_ms - near, last_ms + near], length_ms),
+    )
+
+
+def _of_sessions(records: DataFrame, windows: DataFrame, spec: SessionWindows) -> DataFrame:
+    rows = _together(records.select(*_RECORD_COLUMNS, *ARRIVAL), windows.select(*_WINDOW_COLUMNS))
+    carried = [field for field in rows.schema if field.name not in ("_is_new", *ARRIVAL)]
+    by_arrival = (*_GROUPED, "_close_time_ms", *ARRIVAL)
+    in_order = rows.repartition(*_GROUPED).sortWithinPartitions(*by_arrival)
+    schema = T.StructType([*carried, *(T.StructField(name, T.LongType()) for name in ADDED)])
+    return in_order.mapInArrow(SessionRecountKernel(spec.gap_ms), schema)
+
+
+def _together(records: DataFrame, windows: DataFrame) -> DataFrame:
+    is_window = "is_window"
+    return records.withColumn(is_window, F.lit(False)).unionByName(
+        windows.withColumn(is_window, F.lit(True)), allowMissingColumns=True
+    )
+
+
+def account_for_records(
+    recounted: DataFrame,
+    late: DataFrame,
+    rejected: DataFrame,
+    units: DataFrame,
+    undecided: DataFrame | None = None,
+    marked: DataFrame | None = None,
+) -> DataFrame:
+    """Accounts for the records of each unit: counted, pending, late or rejected (rule A5).
+
+    Args:
+        recounted: The frame that `recount_windows` or `recount_rows` returns for all windows that
+            the units changed; the rows of windows may be left out.
+        late: Rows of late_records of these units: `arrival_unit`, `record_arrival_unit`, `reason`.
+        rejected: Rows of rejected_records of these units: `arrival_unit`.
+        units: One row a unit: `arrival_unit`, `_computed_day`, `ingested` (bigint),
+            `_close_after_ms` (bigint) and `blocked_by` (date: the missing unit; null without one).
+        undecided: The closed windows of these units that a rule could not judge (rule G3), as
+            rows of keyed_windows; None if there can't be any.
+        marked: The frame that `definition_records` returns for these units, if the definition has
+            a filter (rule A9); None if it has none.
+
+    Returns:
+        `arrival_unit`, `blocked_by`, and numbers of records (bigint): `ingested`, `counted`,
+        `pending` (no window counts them yet, but an open window may, rule B5), `late` (all of
+        late_records), `too_late` (those of `late` that some window covers) and `rejected`. With
+        `marked` also `filtered`, the records that do not pass the filter. With `undecided` also
+        their number, and of one of them `first_undecided` (string: its key, bounds and failed
+        aggregates).
+    """
+    is_open = F.col("last_instant_ms") >= F.col("_close_after_ms")
+    counts = (
+        recounted.where(~F.col("is_window"))
+        .join(F.broadcast(units), "_computed_day")
+        .groupBy("arrival_unit")
+        .agg(F.sum("counted").alias("counted"), F.count_if(is_open).alias("pending"))
+    )
+    own_late = late.where(F.col("arrival_unit") == F.col("record_arrival_unit"))
+    of_late = own_late.groupBy("arrival_unit").agg(
+        F.count("*").alias("late"),
+        F.count_if(F.col("reason") != "outside_windows").alias("too_late"),
+    )
+    accounts = (
+        units.join(counts, "arrival_unit", "left")
+        .join(of_late, "arrival_unit", "left")
+        .join(
+            rejected.groupBy("arrival_unit").agg(F.count("*").alias("rejected")),
+            "arrival_unit",
+            "left",
+        )
+        .fillna(0, ["counted", "pending", "late", "too_late", "rejected"])
+        .select(
+            *("arrival_unit", "ingested", "counted", "pending", "late", "too_late", "rejected"),
+            "blocked_by",
+        )
+    )
+    if marked is not None:
+        counts = marked.groupBy("arrival_unit").agg(F.count_if(~F.col(PASSES)).alias("filtered"))
+        accounts = accounts.join(counts, "arrival_unit", "left").fillna(0, ["filtered"])
+    if undecided is None:
+        return accounts
+    shown = F.struct("key", "window_start", "window_end", "failed")
+    of_windows = undecided.groupBy("arrival_unit").agg(
+        F.count("*").alias("undecided"), F.min(shown).cast("string").alias("first_undecided")
+    )
+    return accounts.join(of_windows, "arrival_unit", "left").fillna(0, ["undecided"])

@@ -1,0 +1,1 @@
+"""Commands that compute or change tables, by Spark."""

@@ -1,0 +1,53 @@
+"""Changes published results, and records each change: `correct`."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import typer
+
+from windows_pipeline.cli.jobs.reports import report
+from windows_pipeline.cli.session import session
+from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.printed import print_checks
+from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.correction.run import correct
+from windows_pipeline.settings import Settings
+
+
+def correct_published(
+    context: typer.Context,
+    status: Status,
+    settings: Settings,
+    pipeline: Pipeline,
+    windows_name: str,
+    first: date,
+    last: date | None,
+    cause: str,
+) -> None:
+    """Corrects the results of some days; exit status 1 if a check found the new rows wrong."""
+    spark = session(context, settings)
+    status.update(f"{pipeline.name} {windows_name}: looking for what to correct")
+    done = correct(
+        spark, pipeline, windows_name, settings, first, last, cause, CONSOLE.print,
+        begin=lambda table: status.update(f"{table}: recomputing"),
+    )  # fmt: skip
+    for table, result in done.results:
+        print_checks((table, check) for check in result.checks if not check.passed)
+    if not done.published:
+        CONSOLE.print("NOT published; fix what the checks found, then run the same command again")
+        raise typer.Exit(1)
+    for day, corrected in done.units.items():
+        CONSOLE.print(f"{day}: {corrected}")
+    report(
+        pipeline,
+        settings,
+        spark,
+        lambda opened: opened.correction(windows_name, done, cause),
+    )
+    of_windows = f"{pipeline.name} {windows_name}"
+    if done.number is None:
+        CONSOLE.print(f"{of_windows}: everything stands as it was published")
+    else:
+        CONSOLE.print(f"{of_windows}: correction {done.number} is published")

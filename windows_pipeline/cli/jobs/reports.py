@@ -1,0 +1,111 @@
+"""Shows what a command did where else it can be seen: in Dagster, if that is installed.
+
+A report is an entry point of the group `windows_pipeline.reports`, so that commands need not import
+Dagster: a function of pipeline, settings and Spark session, which returns a `Report`, or None if it
+has nowhere to report to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from importlib.metadata import entry_points
+from typing import Protocol
+
+from pyspark.sql import SparkSession
+
+from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.correction.run import CorrectionResult
+from windows_pipeline.jobs.job import JobResult
+from windows_pipeline.settings import Settings
+from windows_pipeline.streaming import BatchResult
+
+_GROUP = "windows_pipeline.reports"
+
+
+class Report(Protocol):
+    """Takes the results of a run's jobs."""
+
+    def job(self, name: str, result: JobResult) -> None:
+        """Takes the result of the job whose first table has the name."""
+        ...
+
+    def end(self) -> None:
+        """Takes that no further job follows."""
+        ...
+
+    def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
+        """Takes the result of a correction of a window definition."""
+        ...
+
+    def stream(self, batches: Sequence[BatchResult]) -> None:
+        """Takes the micro-batches of a run of the stream."""
+        ...
+
+
+def reported(
+    results: Iterable[tuple[str, JobResult]],
+    pipeline: Pipeline,
+    settings: Settings,
+    spark: SparkSession,
+) -> Iterator[tuple[str, JobResult]]:
+    """Reports each job's result, and passes it on.
+
+    A report that fails is a warning: the tables hold the results.
+    """
+    reports: dict[str, Report] | None = None
+    try:
+        for name, result in results:
+            if reports is None:
+                reports = _opened(pipeline, settings, spark)
+            _send(reports, partial(_take_job, name, result))
+            yield name, result
+    finally:
+        _send(reports or {}, lambda report: report.end())
+
+
+def _take_job(name: str, result: JobResult, report: Report) -> None:
+    report.job(name, result)
+
+
+def report(
+    pipeline: Pipeline,
+    settings: Settings,
+    spark: SparkSession,
+    send: Callable[[Report], None],
+) -> None:
+    """Sends one result to every report; a report that fails is a warning."""
+    _send(_opened(pipeline, settings, spark), send)
+
+
+def _send(reports: dict[str, Report], send: Callable[[Report], None]) -> None:
+    """Sends something to every report; one that fails gets nothing more."""
+    for kind, report in list(reports.items()):
+        try:
+            send(report)
+        except Exception as error:  # noqa: BLE001  of a service that is not this command's
+            _warn(kind, error)
+            del reports[kind]
+
+
+def _opened(pipeline: Pipeline, settings: Settings, spark: SparkSession) -> dict[str, Report]:
+    """The reports that have somewhere to report to, by the entry point's name."""
+    found = {}
+    for point in entry_points(group=_GROUP):
+        try:
+            report = point.load()(pipeline, settings, spark)
+        except Exception as error:  # noqa: BLE001  of a service that is not this command's
+            _warn(point.name, error)
+            continue
+        if report is not None:
+            found[point.name] = report
+    return found
+
+
+def _warn(kind: str, error: Exception) -> None:
+    cause = str(error).strip().splitlines() or [type(error).__name__]
+    tell(
+        "warning",
+        f"{kind} does not show this run's results, which are in the tables: {cause[0]}",
+    )

@@ -1,0 +1,67 @@
+"""Follows a pipeline's source: `stream`."""
+
+from __future__ import annotations
+
+import typer
+
+from windows_pipeline.cli.jobs.reports import report
+from windows_pipeline.cli.session import session
+from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.printed import (
+    PrintedBatches,
+    print_bad_files_of_stream,
+    print_skipped,
+)
+from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs import RawEventsJob
+from windows_pipeline.jobs.days.chain import skipped
+from windows_pipeline.settings import Settings
+from windows_pipeline.sources.bad_files import bad_file_in
+from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.text.counts import counted
+
+
+def follow(
+    context: typer.Context,
+    status: Status,
+    settings: Settings,
+    pipeline: Pipeline,
+    every: str | None,
+) -> None:
+    """Runs a pipeline's stream: once, or until interrupted if `every` is a duration."""
+    spark = session(context, settings)
+    if pipeline.source.is_landed:
+        landing = RawEventsJob(pipeline, settings).landing
+        print_skipped(pipeline.name, skipped(pipeline, landing))
+    status.update(f"{pipeline.name}: waiting for the first micro-batch")
+    batches = PrintedBatches(pipeline)
+    done: list[BatchResult] = []
+
+    def add(result: BatchResult) -> None:
+        batches.add(result)
+        if every is None:
+            done.append(result)
+        else:
+            report(pipeline, settings, spark, lambda opened: opened.stream([result]))
+        status.update(
+            f"{pipeline.name}: {counted(batches.number, 'micro-batch', 'micro-batches')} "
+            f"with {counted(batches.accepted, 'record')}; looking for more"
+        )
+
+    try:
+        run_stream(spark, pipeline, settings, every=every, on_batch=add)
+        if not batches.number:
+            CONSOLE.print(f"{pipeline.name}: nothing new has come")
+    except Exception as error:
+        bad = bad_file_in(error)
+        if bad is None:
+            raise
+        print_bad_files_of_stream(pipeline.name, bad)
+        raise typer.Exit(3) from None
+    except KeyboardInterrupt:
+        CONSOLE.print(f"stopped; to go on: windows-pipeline stream {pipeline.name}")
+    if done:
+        report(pipeline, settings, spark, lambda opened: opened.stream(done))
+    if batches.went_wrong:
+        raise typer.Exit(1)

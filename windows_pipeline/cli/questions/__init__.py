@@ -1,0 +1,1 @@
+"""Commands that read published tables, most of them without Spark."""

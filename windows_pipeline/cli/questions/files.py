@@ -1,0 +1,147 @@
+"""`check --files`: compares files with what was written, without Spark; `--repair` mends tables."""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import typer
+
+from windows_pipeline.checks.files import FilesResult, Finding, Fix, check_pipeline_files
+from windows_pipeline.cli.session import begin, session
+from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.printed import print_jobs
+from windows_pipeline.compat.delta_rs import supports_folder
+from windows_pipeline.config import Pipeline
+from windows_pipeline.settings import Settings
+from windows_pipeline.text.counts import counted
+
+if TYPE_CHECKING:
+    from windows_pipeline.jobs.days.repair import RepairPlan
+
+_MOST_FINDINGS = 20
+
+
+def check_files(
+    context: typer.Context, settings: Settings, pipeline: Pipeline, *, repair: bool, yes: bool
+) -> None:
+    """Checks the files of a pipeline's tables, and repairs them if asked to.
+
+    Args:
+        context: The command's context; it starts Spark, for the repair alone.
+        settings: Where the tables lie.
+        pipeline: The pipeline.
+        repair: Whether to say what a repair would do, and to do it after a yes.
+        yes: Whether the answer is yes.
+
+    Raises:
+        typer.Exit: With status 1 if anything is damaged and not mended.
+        ValueError: The tables lie in an object store.
+    """
+    warehouse = settings.warehouse
+    if not warehouse.startswith("/") or not supports_folder(warehouse):
+        raise ValueError(
+            f"--files compares tables in a local folder, and the warehouse is {warehouse}; an "
+            "object store keeps checksums of its own"
+        )
+    found = check_pipeline_files(pipeline, warehouse)
+    _print(pipeline, found)
+    if not found.findings:
+        return
+    if repair:
+        plan = _agreed_plan(pipeline, settings, found.findings, yes=yes)
+        if plan is not None:
+            _carry_out(context, settings, pipeline, plan)
+            again = check_pipeline_files(pipeline, warehouse)
+            _print(pipeline, again)
+            if not again.findings:
+                return
+    raise typer.Exit(1)
+
+
+def _print(pipeline: Pipeline, found: FilesResult) -> None:
+    sources_first = any(finding.fix is Fix.SOURCE for finding in found.findings)
+    for table, group in groupby(found.findings, key=lambda finding: finding.table):
+        of_table = list(group)
+        CONSOLE.print(f"{table}: damaged")
+        for finding in of_table[:_MOST_FINDINGS]:
+            CONSOLE.print(
+                f"  {finding.file}: {finding.what}" if finding.file else f"  {finding.what}"
+            )
+        if len(of_table) > _MOST_FINDINGS:
+            CONSOLE.print(f"  and {len(of_table) - _MOST_FINDINGS:,} more")
+        for fix in dict.fromkeys(finding.fix for finding in of_table):
+            CONSOLE.print(f"  to mend it: {_fix_text(fix, pipeline, sources_first=sources_first)}")
+    CONSOLE.print(
+        f"{pipeline.name}: {counted(found.compared, 'file')} of "
+        f"{counted(found.tables, 'table')} found as written; "
+        f"{counted(len(found.findings), 'finding')}"
+    )
+    if found.new:
+        CONSOLE.print(
+            f"  {found.new:,} data files had no digest; each can be read, and has a digest now"
+        )
+
+
+def _fix_text(fix: Fix, pipeline: Pipeline, *, sources_first: bool) -> str:
+    name = pipeline.name
+    start_over = (
+        f"start over from the landed files: windows-pipeline rebuild {name} --from raw_events"
+        if pipeline.source.by_days
+        else "start over: delete the pipeline's folder of tables, then: "
+        f"windows-pipeline stream {name}"
+    )
+    again = f"windows-pipeline {'run' if pipeline.source.by_days else 'stream'} {name}"
+    repair = f"windows-pipeline check {name} --files --repair"
+    texts = {
+        Fix.REPAIR: f"{'mend what comes from the source, then: ' * sources_first}{repair}",
+        Fix.SOURCE: f"put the files back from a backup, or {start_over}",
+        Fix.BACKUP: "put the file back from a backup; no other table has these rows",
+        Fix.STREAM: f"put the file back from a backup, or {start_over}",
+        Fix.DELETE: "delete the file; readers then list the log",
+        Fix.RUN: f"if nothing is running, a run was stopped; go on with: {again}",
+    }
+    return texts[fix]
+
+
+def _agreed_plan(
+    pipeline: Pipeline, settings: Settings, findings: list[Finding], *, yes: bool
+) -> RepairPlan | None:
+    """Prints what a repair would do; returns it if the user agrees and anything can be done."""
+    # Needs Spark's modules, whose import takes a second.
+    from windows_pipeline.jobs.days.repair import RepairRefusedError, plan_repair
+
+    try:
+        plan = plan_repair(pipeline, settings, findings)
+    except RepairRefusedError as error:
+        CONSOLE.print(f"no repair: {error}")
+        return None
+    if plan.is_empty:
+        CONSOLE.print("no repair: nothing of this follows from other tables")
+        return None
+    CONSOLE.print("the repair:")
+    for line in plan.lines(pipeline):
+        CONSOLE.print(f"  {line}")
+    if yes or (sys.stdin.isatty() and typer.confirm("Do it?")):
+        return plan
+    CONSOLE.print("nothing was written; to do it: --repair --yes")
+    return None
+
+
+def _carry_out(
+    context: typer.Context, settings: Settings, pipeline: Pipeline, plan: RepairPlan
+) -> None:
+    status = begin(context, f"{pipeline.name}: starting Spark")
+    from windows_pipeline.jobs.days.repair import run_repair
+    from windows_pipeline.storage.table import DefinitionChangedError
+
+    spark = session(context, settings)
+    try:
+        print_jobs(run_repair(spark, pipeline, settings, plan, status.update))
+    except DefinitionChangedError as error:
+        step = "raw_events" if pipeline.source.by_days else "keyed_windows"
+        raise DefinitionChangedError(
+            f"{error}. As files are damaged, too: windows-pipeline rebuild {pipeline.name} "
+            f"--from {step}"
+        ) from error

@@ -1,0 +1,192 @@
+"""Shows the newest rows of a pipeline's tables, without Spark: `alerts`, `late` and `rejected`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from windows_pipeline.cli.arguments import (
+    FirstDay,
+    LastDay,
+    PipelineName,
+    declared,
+    fix_of_no_table,
+    parsed_days,
+)
+from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.status import Status
+
+if TYPE_CHECKING:
+    from windows_pipeline.config import Pipeline
+    from windows_pipeline.query.tables.newest_rows import NewestRows
+    from windows_pipeline.storage.catalog import TableSpec
+
+AnyWindows = Annotated[
+    str | None, typer.Option("--windows", help="A window definition; each one if left out.")
+]
+Limit = Annotated[int, typer.Option(min=1, help="How many rows of a table, the newest.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print a JSON list of all columns; times are UTC.")
+]
+
+
+class Shown(NamedTuple):
+    """A table whose rows are shown.
+
+    Attributes:
+        windows: The window definition; None if the table belongs to the source.
+        spec: The table.
+        first_columns: The columns that are shown first, in order.
+        has_ids: Whether the rows are alerts, which are shown with their ids.
+    """
+
+    windows: str | None
+    spec: TableSpec
+    first_columns: Sequence[str]
+    has_ids: bool = False
+
+
+def alerts(
+    pipeline: PipelineName,
+    windows: AnyWindows = None,
+    first: FirstDay = None,
+    last: LastDay = None,
+    limit: Limit = 20,
+    *,
+    with_retracted: Annotated[
+        bool, typer.Option("--with-retracted", help="Also those that a correction retracted.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Lists the newest alerts that no correction retracted, the newest last.
+
+    They are in the order of arrival day and window end. `trace --alert` takes the id in `_id`.
+    """
+    days = parsed_days(first, last)
+    settings, found = declared(pipeline)
+    from windows_pipeline.storage.catalog import window_tables
+
+    shown = []
+    for name in _chosen(found, windows):
+        spec = window_tables(found, name, settings.warehouse).alerts
+        aggregates = [aggregate.name for aggregate in found.windows[name].aggregate_list]
+        # What users look for first; the rest follows in the table's order.
+        first_columns = [
+            *("_id", "rule", "key", "window_start", "window_end", "severity", "episode_start"),
+            *aggregates,
+        ]
+        shown.append(Shown(name, spec, first_columns, has_ids=True))
+    null_column = None if with_retracted else "retracted_by"
+    _show(found, shown, days, limit, as_json=as_json, null_column=null_column)
+
+
+def late(
+    pipeline: PipelineName,
+    windows: AnyWindows = None,
+    first: FirstDay = None,
+    last: LastDay = None,
+    limit: Limit = 20,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Lists the newest records that no window counts, the newest last.
+
+    They are in the order of arrival day and event time.
+    """
+    days = parsed_days(first, last)
+    settings, found = declared(pipeline)
+    from windows_pipeline.storage.catalog import window_tables
+
+    shown = []
+    for name in _chosen(found, windows):
+        values = found.windows[name].keyed(found.source).values
+        first_columns = ("key", "event_time", "reason", "late_by_ms", *values)
+        spec = window_tables(found, name, settings.warehouse).late_records
+        shown.append(Shown(name, spec, first_columns))
+    _show(found, shown, days, limit, as_json=as_json)
+
+
+def rejected(
+    pipeline: PipelineName,
+    first: FirstDay = None,
+    last: LastDay = None,
+    limit: Limit = 20,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Lists the newest rejected records, the newest last: by arrival day, then by file."""
+    days = parsed_days(first, last)
+    settings, found = declared(pipeline)
+    from windows_pipeline.storage.catalog import source_tables
+
+    spec = source_tables(found, settings.warehouse).rejected_records
+    shown = [Shown(None, spec, ("reason", "file", "original"))]
+    _show(found, shown, days, limit, as_json=as_json, order=("file", "reason"))
+
+
+def _chosen(pipeline: Pipeline, name: str | None) -> list[str]:
+    """The window definitions to show.
+
+    Raises:
+        ValueError: The pipeline has no such definition.
+    """
+    known = list(pipeline.windows)
+    if name is None:
+        return known
+    if name not in known:
+        raise ValueError(
+            f"--windows: {pipeline.name} has no windows {name!r}; use one of {', '.join(known)}"
+        )
+    return [name]
+
+
+def _show(
+    pipeline: Pipeline,
+    tables: Sequence[Shown],
+    days: tuple[date | None, date | None],
+    limit: int,
+    *,
+    as_json: bool,
+    null_column: str | None = None,
+    order: Sequence[str] | None = None,
+) -> None:
+    """Prints the newest rows of each table; a table that does not exist is a warning.
+
+    Raises:
+        NoTableError: None of the tables exists.
+        UnreadableTableError: A table cannot be read without Spark.
+    """
+    found: list[tuple[Shown, NewestRows]] = []
+    missing = []
+    with Status(CONSOLE, f"{pipeline.name}: reading") as status:
+        from windows_pipeline.cli.terminal.rows import print_grid, print_json
+        from windows_pipeline.query.alert_ids import with_ids
+        from windows_pipeline.query.tables.local import NoTableError
+        from windows_pipeline.query.tables.newest_rows import newest_rows
+
+        for table in tables:
+            status.update(f"{table.spec.name}: reading")
+            try:
+                rows = newest_rows(table.spec, limit, *days, null_column, order)
+            except NoTableError as error:
+                missing.append(f"{error}; {fix_of_no_table(pipeline)}")
+                continue
+            if table.has_ids and table.windows is not None:
+                rows = replace(rows, rows=with_ids(rows.rows, pipeline, table.windows))
+            found.append((table, rows))
+    if not found:
+        raise NoTableError("\n".join(missing))
+    for text in missing:
+        tell("warning", text)
+    if as_json:
+        print_json([(table.windows, rows.rows) for table, rows in found])
+        return
+    for table, rows in found:
+        print_grid(table.spec.name, rows.rows, table.first_columns)
+        if rows.are_more:
+            tell("note", f"{table.spec.name} has older rows; raise --limit {limit} to see them")

@@ -1,0 +1,133 @@
+"""Shows how far a pipeline's tables are, without Spark: `status`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from windows_pipeline.cli.arguments import PipelineName, declared
+from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.status import Status
+
+if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
+    from windows_pipeline.config import Pipeline
+    from windows_pipeline.query.state import PipelineState
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def status(
+    pipeline: PipelineName,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; times are UTC.")] = False,
+) -> None:
+    """Says how far tables are closed, what waits, what is unfinished, and how many rows there are.
+
+    Exit status 1 where something waits or is unfinished.
+    """
+    settings, found = declared(pipeline)
+    with Status(CONSOLE, f"{pipeline}: reading"):
+        from windows_pipeline.query.state import pipeline_state
+
+        state = pipeline_state(found, settings.warehouse)
+    if as_json:
+        typer.echo(json.dumps(_as_json(found, state), indent=1))
+    else:
+        _print(found, state)
+    if state.waits:
+        raise typer.Exit(1)
+
+
+def _print(pipeline: Pipeline, state: PipelineState) -> None:
+    name, command = pipeline.name, "run" if pipeline.source.by_days else "stream"
+    if state.through is None:
+        CONSOLE.print(f"{name}: nothing is ingested; to begin: windows-pipeline {command} {name}")
+    else:
+        watermark = _text(state.watermark_ms) or "none"
+        CONSOLE.print(f"{name}: ingested through {state.through}; watermark {watermark}")
+    for windows in state.windows:
+        if windows.through is not None:
+            closed = _text(windows.close_time_ms)
+            upto = "nothing is closed" if closed is None else f"closed before {closed}"
+            CONSOLE.print(f"{name} {windows.name}: computed through {windows.through}; {upto}")
+        if windows.lacking:
+            CONSOLE.print(
+                f"{name} {windows.name}: {_days(windows.lacking)}: ingested and not computed; "
+                f"if no run is active: windows-pipeline run {name}"
+            )
+    if state.blocked:
+        CONSOLE.print(
+            f"{name}: {_days(state.blocked)}: blocked by a missing day: no window closes past "
+            f"{state.missing}. Land it, then: windows-pipeline run {name}"
+        )
+    for unfinished in state.unfinished:
+        CONSOLE.print(f"{name}: {unfinished.what}; to go on: {unfinished.command}")
+    _print_tables(state)
+
+
+def _print_tables(state: PipelineState) -> None:
+    width = max(len(table.name) for table in state.tables)
+    for table in state.tables:
+        if table.version is None:
+            CONSOLE.print(f"  {table.name:{width}}  does not exist yet")
+            continue
+        number = "?" if table.rows is None else f"{table.rows:,}"
+        noun = "row " if table.rows == 1 else "rows"
+        through = "" if table.through is None else f"  through {table.through}"
+        CONSOLE.print(f"  {table.name:{width}}  {number:>13} {noun}{through}")
+
+
+def _as_json(pipeline: Pipeline, state: PipelineState) -> dict[str, Any]:
+    return {
+        "pipeline": pipeline.name,
+        "through": _day(state.through),
+        "watermark": _instant(state.watermark_ms),
+        "missing": _day(state.missing),
+        "blocked": [str(day) for day in state.blocked],
+        "windows": [
+            {
+                "name": windows.name,
+                "through": _day(windows.through),
+                "closed_before": _instant(windows.close_time_ms),
+                "lacking": [str(day) for day in windows.lacking],
+            }
+            for windows in state.windows
+        ],
+        "unfinished": [vars(unfinished) for unfinished in state.unfinished],
+        "tables": [
+            {
+                "name": table.name,
+                "rows": table.rows,
+                "version": table.version,
+                "through": _day(table.through),
+            }
+            for table in state.tables
+        ],
+    }
+
+
+def _days(days: Sequence[date]) -> str:
+    if len(days) == 1:
+        return f"1 day, {days[0]}"
+    return f"{len(days):,} days, {days[0]} to {days[-1]}"
+
+
+def _day(day: date | None) -> str | None:
+    return None if day is None else str(day)
+
+
+def _text(ms: int | None) -> str | None:
+    """An instant in UTC as grids show it; None for none."""
+    if ms is None:
+        return None
+    return f"{_EPOCH + timedelta(milliseconds=ms):%Y-%m-%d %H:%M:%S.%f}"[:-3]
+
+
+def _instant(ms: int | None) -> str | None:
+    """An instant as JSON has it."""
+    text = _text(ms)
+    return None if text is None else f"{text.replace(' ', 'T')}Z"

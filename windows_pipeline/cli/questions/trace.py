@@ -1,0 +1,83 @@
+"""Leads from alerts to the records that caused them: `episodes` and `trace`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import typer
+from pyspark.sql import functions as F
+
+from windows_pipeline.cli.session import session
+from windows_pipeline.cli.terminal.printed import print_rows
+from windows_pipeline.config import Pipeline, Source
+from windows_pipeline.incremental.alerts import episodes, standing
+from windows_pipeline.query.alert_ids import alert_id
+from windows_pipeline.query.records.trace import is_key, records_of_alert
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import window_tables
+
+_SEVERAL = 2
+
+
+def list_episodes(
+    context: typer.Context,
+    settings: Settings,
+    pipeline: Pipeline,
+    windows_name: str,
+    rule: str | None,
+    key: str | None,
+    limit: int,
+) -> None:
+    """Prints the worst episodes, of one rule or key if they are given."""
+    alerts = window_tables(pipeline, windows_name, settings.warehouse).alerts
+    spark = session(context, settings)
+    alerts.require(spark)
+    rows = standing(alerts.read(spark))
+    if rule is not None:
+        rows = rows.where(F.col("rule") == F.lit(rule))
+    if key is not None:
+        source = pipeline.windows[windows_name].keyed(pipeline.source)
+        rows = rows.where(is_key(_values(key, source), rows.schema["key"].dataType))
+    worst = episodes(rows).orderBy(F.desc("severity"), "episode_start", "rule", "key")
+    row_key = pipeline.windows[windows_name].row_key
+    names = ("rule", "key", "episode_start", "episode_end", "alerts", "severity")
+    found = [
+        (
+            *(row[name] for name in names),
+            row["worst"]["window_end"],
+            alert_id(
+                pipeline.name,
+                windows_name,
+                row_key,
+                {**row["worst"].asDict(), "rule": row["rule"], "key": row["key"]},
+            ),
+        )
+        for row in worst.limit(limit + 1).collect()
+    ]
+    print_rows((*names, "window_end", "worst alert"), found, limit)
+
+
+def list_records(
+    context: typer.Context,
+    settings: Settings,
+    pipeline: Pipeline,
+    windows_name: str,
+    key: str,
+    window_end: datetime,
+    limit: int,
+) -> None:
+    """Prints the records of the window of a key that ends at a time."""
+    spark = session(context, settings)
+    source = pipeline.windows[windows_name].keyed(pipeline.source)
+    values = _values(key, source)
+    records = records_of_alert(spark, settings, pipeline, windows_name, values, window_end)
+    arrival = [source.arrival_column] if source.arrival_column else []
+    shown = records.select("arrival_unit", "offset", "event_time", *arrival, *source.values)
+    print_rows(shown.columns, shown.limit(limit + 1).collect(), limit)
+
+
+def _values(key: str, source: Source) -> str | list[str]:
+    """A key as the shell has it: of several columns their values with commas between them."""
+    if len(source.key_columns) < _SEVERAL:
+        return key
+    return [value.strip() for value in key.split(",")]

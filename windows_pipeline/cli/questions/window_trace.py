@@ -1,0 +1,252 @@
+"""Leads from an alert's window to its records, without Spark: `trace`."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+
+import pyarrow as pa
+import typer
+
+from windows_pipeline.cli.arguments import chosen_windows, parsed_span
+from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.rows import json_rows, json_value, print_grid
+from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.query import WindowStore
+from windows_pipeline.query.alert_ids import FoundAlert, alert_named
+from windows_pipeline.query.records.window_trace import WindowTrace
+from windows_pipeline.query.stored_window import StoredWindow
+from windows_pipeline.settings import Settings
+from windows_pipeline.text.counts import counted
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MS = timedelta(milliseconds=1)
+_MOST_NAMED = 5
+
+
+class Row(NamedTuple):
+    """What names the row of a window of rows, as far as it is given.
+
+    Attributes:
+        partition: Its source partition.
+        offset: Its offset in its arrival day and source partition.
+        day: Its arrival day.
+    """
+
+    partition: str | None = None
+    offset: int | None = None
+    day: date | None = None
+
+    def names(self, window: StoredWindow) -> bool:
+        """Whether the row of a window may be this one."""
+        columns = ("source_partition", "offset", "record_arrival_unit")
+        found = (window.other.get(name) for name in columns)
+        return all(asked in (None, own) for asked, own in zip(self, found, strict=True))
+
+
+def trace_window(
+    settings: Settings,
+    pipeline: Pipeline,
+    windows_name: str,
+    key: str,
+    time: str,
+    row: Row,
+    limit: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Prints a final window of a key with its records, why it is final, and what became of it.
+
+    Args:
+        settings: Where the tables lie.
+        pipeline: The pipeline.
+        windows_name: The window definition.
+        key: The window's key, as the shell has it.
+        time: When the window ends, or starts, as exactly as is known.
+        row: Of a window of rows what is known of its row.
+        limit: How many records to print.
+        as_json: Whether to print JSON.
+
+    Raises:
+        UnreadableTableError: A table is not for readers other than Spark.
+        ValueError: No window, or several, end or start then.
+    """
+    if any(row) and not pipeline.windows[windows_name].row_key:
+        raise ValueError(
+            f"--offset: must be left out, as {windows_name} has no windows of rows; leave it out"
+        )
+    store = WindowStore(pipeline, windows_name, settings.warehouse)
+    value = store.parsed_key(key, "KEY")
+    found = store.trace(_window(store, value, time, row))
+    if as_json:
+        _print_json(found, None)
+        return
+    _print(pipeline, store.name, pipeline.windows[windows_name], found, limit)
+
+
+def raised_alert(
+    settings: Settings, pipeline: Pipeline, alert: str, windows_name: str | None
+) -> FoundAlert:
+    """The alert of an id, of one definition or of any.
+
+    Raises:
+        UnreadableTableError: A table is not for readers other than Spark.
+        ValueError: No alert has the id, or several have.
+    """
+    names = list(pipeline.windows)
+    if windows_name is not None:
+        names = [chosen_windows(pipeline, windows_name)]
+    return alert_named(alert, "--alert", pipeline, settings.warehouse, names)
+
+
+def trace_alert(
+    settings: Settings, pipeline: Pipeline, alert: FoundAlert, limit: int, *, as_json: bool
+) -> None:
+    """Prints an alert, and its window as `trace_window` does.
+
+    Raises:
+        UnreadableTableError: A table is not for readers other than Spark.
+        ValueError: The window is not there any more.
+    """
+    store = WindowStore(pipeline, alert.windows_name, settings.warehouse)
+    found = store.trace(store.window_of(alert))
+    if as_json:
+        _print_json(found, alert)
+        return
+    severity = "" if alert.severity is None else f", severity {alert.severity:g}"
+    by = "" if alert.retracted_by is None else f", retracted by correction {alert.retracted_by}"
+    CONSOLE.print(f"alert {alert.id}: {alert.rule} of {alert.windows_name}{severity}{by}")
+    _print(pipeline, store.name, pipeline.windows[alert.windows_name], found, limit)
+
+
+def _print(pipeline: Pipeline, name: str, windows: Windows, found: WindowTrace, limit: int) -> None:
+    aggregates = [each.name for each in windows.aggregate_list]
+    bounds = ["window_start", "window_end"]
+    print_grid(name, found.row, ["key", *bounds, *windows.row_key, "record_count", *aggregates])
+    _print_reason(found, windows.grace)
+    for side, neighbour in (("before", found.before), ("after", found.after)):
+        if neighbour is not None:
+            CONSOLE.print(f"the window {side}: {_bounds(neighbour)}")
+    for firing in found.firings[:limit]:
+        CONSOLE.print(_firing_text(firing))
+    if len(found.firings) > limit:
+        count = len(found.firings)
+        tell("note", f"it fired {count:,} times; raise --limit {limit} to see all firings")
+    for each in found.corrections:
+        CONSOLE.print(f"correction {each.number}: {each.change}, as {each.cause!r}")
+    _print_records(pipeline, found.records, limit)
+
+
+def _window(store: WindowStore, key: object, time: str, row: Row) -> StoredWindow:
+    """The window of a key that ends, or starts, at a time.
+
+    Raises:
+        ValueError: There is none, or there are several.
+    """
+    instant, last = parsed_span("TIME", time)
+    near = [each for each in store.bounded(key, instant, last) if row.names(each)]
+    for chosen in (
+        [each for each in near if each.end == instant],
+        [each for each in near if each.start == instant],
+        [each for each in near if instant <= each.end <= last],
+        near,
+    ):
+        if len(chosen) == 1:
+            return chosen[0]
+        if chosen:
+            named = "\n".join(map(_bounds, chosen[:_MOST_NAMED]))
+            more = f"\nand {len(chosen) - _MOST_NAMED:,} more" if chosen[_MOST_NAMED:] else ""
+            by_row = (
+                ", or name the row by --offset, --day and --partition" if chosen[0].other else ""
+            )
+            raise ValueError(
+                f"TIME: must name one window, and {len(chosen)} end or start at {time}; write one "
+                f"of these ends{by_row}:\n{named}{more}"
+            )
+    of_row = " whose row has this offset, day and partition" if any(row) else ""
+    raise ValueError(
+        f"{store.name}: no window of key {key!r}{of_row} ends or starts at {time}; take key and "
+        "window_end from a row of alerts"
+    )
+
+
+def _print_reason(found: WindowTrace, grace_ms: int) -> None:
+    closed_at_ms = found.closed_at_ms
+    if closed_at_ms is None:
+        return
+    close = _text(_EPOCH + timedelta(milliseconds=closed_at_ms))
+    CONSOLE.print(
+        f"final: arrival day {found.window.arrival_unit} moved the close time to {close}, past its "
+        f"end; the grace is {timedelta(milliseconds=grace_ms)}"
+    )
+
+
+def _print_records(pipeline: Pipeline, records: pa.Table, limit: int) -> None:
+    source = pipeline.source
+    arrival = [source.arrival_column] if source.arrival_column else []
+    first = ["arrival_unit", "offset", "event_time", *arrival, *source.values, "late_by_ms"]
+    print_grid("records", records.slice(0, limit), first, newest_last=False)
+    if records.num_rows > limit:
+        tell("note", f"there are {records.num_rows:,} records; raise --limit {limit} to see them")
+
+
+def _firing_text(firing: StoredWindow) -> str:
+    """A firing in a line: when and why, and its aggregates (rule E2)."""
+    of = firing.other
+    values = [f"{name} {_value(value)}" for name, value in firing.values.items()]
+    result = ", ".join([counted(firing.record_count, "record"), *values])
+    return (
+        f"firing {of['firing_id']}: {of['reason']}, by {of['cause']}, at stream time "
+        f"{_text(of['stream_time'])}: {result}"
+    )
+
+
+def _value(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _firing_as_json(firing: StoredWindow) -> dict[str, object]:
+    named = {"record_count": firing.record_count, **firing.values, "failed": list(firing.failed)}
+    listed = {**firing.other, **named, "is_final": firing.closed}
+    return {name: json_value(value) for name, value in listed.items()}
+
+
+def _print_json(found: WindowTrace, alert: FoundAlert | None) -> None:
+    raised = None
+    if alert is not None:
+        names = ("id", "windows_name", "rule", "severity", "retracted_by")
+        raised = {name: json_value(getattr(alert, name)) for name in names}
+    answer = {
+        "alert": raised,
+        "window": json_rows(found.row)[0],
+        "closed_at_ms": found.closed_at_ms,
+        "before": None if found.before is None else _bounds(found.before),
+        "after": None if found.after is None else _bounds(found.after),
+        "firings": list(map(_firing_as_json, found.firings)),
+        "corrections": [
+            {"number": each.number, "change": each.change, "cause": each.cause}
+            for each in found.corrections
+        ],
+        "records": json_rows(found.records),
+    }
+    typer.echo(json.dumps(answer, indent=1, allow_nan=False))
+
+
+def _bounds(window: StoredWindow) -> str:
+    """A window in a line; a window of a row with what names the row."""
+    bounds = f"{_text(window.start)} to {_text(window.end)}"
+    count = counted(window.record_count, "record")
+    of = window.other
+    if "record_arrival_unit" not in of:
+        return f"{bounds}, {count}"
+    row = (
+        f"{_text(of['event_time'])}, offset {of['offset']} of {of['record_arrival_unit']}, "
+        f"source partition {of['source_partition']}"
+    )
+    return f"{bounds}, {count}, of the row at {row}"
+
+
+def _text(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M:%S.%f}"[:-3]

@@ -1,0 +1,188 @@
+"""The log file of a command: what Spark's JVM, its workers and libraries print, and traces.
+
+A log lies in `.cache/windows-pipeline/` beside the settings file, follows the umask, and is made
+once it is needed. The newest logs stay, and those of commands that still run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import (
+    ExitStack,
+    contextmanager,
+    redirect_stderr,
+    redirect_stdout,
+    suppress,
+)
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from windows_pipeline.cli.terminal.console import UserStream
+from windows_pipeline.text.references import without_values
+
+FOLDER = Path(".cache") / "windows-pipeline"
+MOST_LOGS = 20
+"""A folder keeps at most so many logs of commands that have ended."""
+MOST_BYTES = 16 * 1024**2
+"""A log that grows beyond this size keeps its last part."""
+KEPT_BYTES = 1024**2
+_LOOK_SECONDS = 10.0
+_STREAMS = (("stdout", 1), ("stderr", 2))
+_ERRORS = "backslashreplace"
+"""What is written of characters that the encoding lacks."""
+
+
+class LogFile:
+    """The log of one command.
+
+    Attributes:
+        path: Where the log lies, once something is written.
+    """
+
+    def __init__(self, folder: Path, command: str) -> None:
+        """Names the log; the first use of it makes the file.
+
+        Args:
+            folder: The folder of logs.
+            command: The command's name, with which the log's name begins.
+        """
+        started = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+        self.path = folder / f"{command}-{started}-{os.getpid()}.log"
+        self._file: BinaryIO | None = None
+        self._text: TextIO | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the command writes to the log."""
+        return self._file is not None
+
+    def open(self) -> BinaryIO:
+        """The log, to append bytes; the first call makes it and deletes the oldest logs.
+
+        Raises:
+            OSError: The folder or the file cannot be written.
+        """
+        if self._file is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _delete_oldest(self.path.parent)
+            # Append mode: JVM and Python write to the same end, also once the log was cut.
+            self._file = self.path.open("ab", buffering=0)
+            # The JVM inherits the lock, so the log stays as long as any process writes to it.
+            fcntl.flock(self._file, fcntl.LOCK_SH)
+        return self._file
+
+    def add_trace(self, error: BaseException) -> None:
+        """Appends an error with its trace.
+
+        Raises:
+            OSError: The log cannot be written.
+        """
+        text = without_values("".join(traceback.format_exception(error)))
+        self.open().write(text.encode(errors=_ERRORS))
+
+    @contextmanager
+    def captured(self) -> Iterator[None]:
+        """Sends all standard output and error to the log, but what the consoles print.
+
+        Processes that start within the block, such as Spark's JVM, inherit the log for good.
+
+        Raises:
+            OSError: The log cannot be written.
+        """
+        log = self.open()
+        ended = threading.Event()
+        keeper = threading.Thread(target=_keep_small, args=[self.path, ended], daemon=True)
+        with ExitStack() as stack:
+            stack.callback(take_out_values, self.path)
+            _flush()
+            own = {}
+            for name, descriptor in _STREAMS:
+                copy = os.dup(descriptor)
+                stack.callback(os.close, copy)
+                encoding = getattr(sys, name).encoding
+                own[name] = stack.enter_context(
+                    os.fdopen(os.dup(copy), "w", encoding=encoding, errors=_ERRORS)
+                )
+                stack.callback(os.dup2, copy, descriptor)
+                os.dup2(log.fileno(), descriptor)
+            stack.callback(_flush)  # what is buffered belongs to the log
+            if self._text is None:  # stays open, as loggers may keep it
+                self._text = os.fdopen(os.dup(log.fileno()), "w", buffering=1, errors=_ERRORS)
+            # Without these, streams that code has replaced would go past the file descriptors.
+            stack.enter_context(redirect_stdout(self._text))
+            stack.enter_context(redirect_stderr(self._text))
+            stack.enter_context(UserStream.replaced(**own))
+            stack.callback(ended.set)
+            keeper.start()
+            yield
+
+
+def _flush() -> None:
+    for name, _ in _STREAMS:
+        getattr(sys, name).flush()
+
+
+def _keep_small(path: Path, ended: threading.Event) -> None:
+    """Cuts a log that has grown too large, until the command ends."""
+    while not ended.wait(_LOOK_SECONDS):
+        with suppress(OSError):
+            cut(path)
+
+
+def cut(path: Path) -> None:
+    """Keeps the last part of a log that is too large; other writers go on at its end.
+
+    Raises:
+        OSError: The log cannot be read or written.
+    """
+    with path.open("r+b") as log:
+        size = log.seek(0, os.SEEK_END)
+        if size <= MOST_BYTES:
+            return
+        log.seek(size - KEPT_BYTES)
+        last = log.read()
+        log.truncate(0)
+    with path.open("ab") as log:
+        log.write(b"(the log was too large; its first part is gone)\n" + last)
+
+
+def take_out_values(path: Path) -> None:
+    """Puts references in place of the values of environment variables that they stood for.
+
+    Spark and its clients may write a value that they refuse. A log that can't be changed stays.
+    """
+    with suppress(OSError), path.open("r+b") as log:
+        text = log.read().decode(errors="surrogateescape")
+        clean = without_values(text)
+        if clean != text:
+            log.seek(0)
+            log.write(clean.encode(errors="surrogateescape"))
+            log.truncate()
+
+
+def _delete_oldest(folder: Path) -> None:
+    """Makes room for a log by deleting the oldest logs that nothing writes to."""
+    found = []
+    for path in folder.glob("*.log"):
+        with suppress(OSError):  # another command may delete it, too
+            if not path.is_symlink() and not _is_used(path):
+                found.append((path.stat().st_mtime, path))
+    for _, path in sorted(found)[: max(len(found) - MOST_LOGS + 1, 0)]:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _is_used(path: Path) -> bool:
+    """Whether a process has the log open."""
+    with path.open("rb") as log:
+        try:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

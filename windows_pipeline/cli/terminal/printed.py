@@ -1,0 +1,301 @@
+"""What the command line prints."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from time import monotonic
+from typing import TYPE_CHECKING, Literal
+
+from rich import box
+from rich.table import Table as Grid
+from rich.text import Text
+
+from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS, PlainConsole, coloured, printable
+from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.text.counts import counted
+from windows_pipeline.text.references import without_values
+
+if TYPE_CHECKING:  # importing them takes seconds, and `tell` is wanted at once
+    from windows_pipeline.checks.run import CheckResult
+    from windows_pipeline.config import Pipeline
+    from windows_pipeline.jobs.days.runs import Waiting
+    from windows_pipeline.jobs.job import JobResult
+    from windows_pipeline.jobs.quarantine import QuarantinedFile
+    from windows_pipeline.sources.bad_files import BadFileError
+    from windows_pipeline.sources.file_changes import ChangedFile
+    from windows_pipeline.streaming import BatchResult
+
+_MOST_NAMES = 20
+_STYLES = {"error": "red", "warning": "yellow", "note": "cyan", "log": "cyan"}
+
+
+def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[bool]:
+    """Prints each job's result as the job ends.
+
+    Returns:
+        For each job, whether it was published and no check failed, warnings aside.
+    """
+    went_well = []
+    for name, result in results:
+        rows = ", ".join(f"{table} {sum(rows.values()):,}" for table, rows in result.rows.items())
+        CONSOLE.print(f"{name}: {'published' if result.published else 'NOT published'}; {rows}")
+        print_checks((name, found) for found in result.checks if not found.passed)
+        failed = any(not found.passed and not found.check.is_warning for found in result.checks)
+        went_well.append(result.published and not failed)
+    return went_well
+
+
+def print_checks(
+    results: Iterable[tuple[str, CheckResult]], console: PlainConsole = CONSOLE
+) -> None:
+    """Prints the results of checks; for a failed check, three of the failing rows."""
+    for name, result in results:
+        failure = ("warning", "yellow") if result.check.is_warning else ("FAILED", "red")
+        mark = ("passed", "green") if result.passed else failure
+        console.print(Text.assemble(printable(f"{name} {result.check.name}: "), mark))
+        if not result.passed:
+            console.print(
+                f"  {result.check.description}; {counted(result.failing_rows, 'row')}, such as"
+            )
+            for row in result.sample[:3]:
+                console.print(f"  {row}")
+
+
+def print_waiting(pipeline: str, waiting: Waiting) -> bool:
+    """Prints which days lack results, and what computes them.
+
+    Returns:
+        Whether any day lacks results.
+    """
+    from windows_pipeline.storage.arrival_units import days_text
+
+    for name, days in waiting.lacking.items():
+        CONSOLE.print(
+            f"{pipeline} {name}: {days_text(days)}: ingested and not computed to the end. If no "
+            f"run is active, resume with: windows-pipeline run {pipeline}. If the run refuses to "
+            f"change final windows: windows-pipeline correct {pipeline} --windows {name} "
+            f"--from {days[0]} --cause TEXT"
+        )
+    if waiting.blocked:
+        CONSOLE.print(
+            f"{pipeline}: {days_text(waiting.blocked)}: blocked by a missing day: no window closes "
+            f"past {waiting.missing}. Land it, then: windows-pipeline run {pipeline}"
+        )
+    return bool(waiting.lacking or waiting.blocked)
+
+
+def print_bad_files(pipeline: str, bad: Sequence[BadFileError], ingested: set[date]) -> None:
+    """Prints which files are bad, and how their days go on.
+
+    Args:
+        pipeline: The pipeline's name.
+        bad: The errors of the files.
+        ingested: The days that were ingested, before the files were bad.
+    """
+    for error in bad:
+        tell("error", str(error))
+    days = {day for error in bad for day in error.days}
+    if missing := sorted(days - ingested):
+        tell(
+            "error",
+            f"{pipeline}: {', '.join(map(str, missing))}: not ingested, as a file is bad; nothing "
+            "closes past a missing day. Mend or remove the file, then: windows-pipeline run "
+            f"{pipeline}",
+        )
+    for day in sorted(days & ingested):
+        tell(
+            "error",
+            f"{pipeline}: {day}: not ingested again, as a file is bad; the day stays as it was. "
+            "Mend or remove the file, then: "
+            f"windows-pipeline run {pipeline} --from {day} --to {day}",
+        )
+
+
+def print_bad_files_of_stream(pipeline: str, bad: BadFileError) -> None:
+    """Prints which files are bad, and how their stream goes on."""
+    for error in bad.all:
+        tell("error", str(error))
+    tell(
+        "error",
+        f"{pipeline}: the files' micro-batch is not ingested, and the stream has stopped before "
+        f"it. Mend or remove each file, then: windows-pipeline stream {pipeline}",
+    )
+
+
+def print_quarantined(pipeline: str, files: Sequence[QuarantinedFile], *, by_days: bool) -> None:
+    """Prints which bad files were left out, and how their records come in."""
+    for file in files[:_MOST_NAMES]:
+        tell("warning", f"{file.file}: left out: {file.cause}; {file.fix}")
+    if len(files) > _MOST_NAMES:
+        tell(
+            "warning", f"and {counted(len(files) - _MOST_NAMES, 'more file')}, in quarantined_files"
+        )
+    for day in sorted({file.arrival_unit for file in files if by_days})[:_MOST_NAMES]:
+        tell(
+            "warning",
+            f"once mended, ingest it: windows-pipeline run {pipeline} --from {day} --to {day}",
+        )
+
+
+def print_skipped(pipeline: str, skipped: Sequence[str]) -> None:
+    """Prints the names of what lies in the source's folder and is not ingested."""
+    if not skipped:
+        return
+    CONSOLE.print(f"{pipeline}: skipped {len(skipped):,}:")
+    for text in skipped[:_MOST_NAMES]:
+        CONSOLE.print(f"  {text}")
+    if len(skipped) > _MOST_NAMES:
+        CONSOLE.print(f"  and {len(skipped) - _MOST_NAMES:,} more")
+
+
+def print_changed(pipeline: str, changed: Sequence[ChangedFile]) -> bool:
+    """Prints which landed files have changed since they were ingested.
+
+    Returns:
+        Whether any file has changed.
+    """
+    if changed:
+        files = counted(len(changed), "file")
+        CONSOLE.print(f"{pipeline}: {files} changed since the day was ingested:")
+    for file in changed[:_MOST_NAMES]:
+        CONSOLE.print(f"  {file.day}/{file.name} {file.change}")
+    if len(changed) > _MOST_NAMES:
+        CONSOLE.print(f"  and {len(changed) - _MOST_NAMES:,} more")
+    for day in sorted({file.day for file in changed})[:_MOST_NAMES]:
+        CONSOLE.print(
+            f"  to ingest it again: windows-pipeline run {pipeline} --from {day} --to {day}"
+        )
+    return bool(changed)
+
+
+def print_without_records(files: Sequence[tuple[str, int]]) -> None:
+    """Prints which files have bytes but gave no record."""
+    for name, size_bytes in files[:_MOST_NAMES]:
+        tell("warning", f"{name}: no record in {size_bytes:,} bytes; land what it should hold")
+    if len(files) > _MOST_NAMES:
+        tell("warning", f"and {counted(len(files) - _MOST_NAMES, 'more file')} without a record")
+
+
+def print_records(pipeline: str, accepted: int, rejected: int, late: Mapping[str, int]) -> None:
+    """Prints how many records were accepted, rejected, and late for each window definition."""
+    of_windows = "".join(f"; {name}: {count:,} late" for name, count in late.items())
+    CONSOLE.print(
+        f"{pipeline}: {counted(accepted, 'record')} accepted, {rejected:,} rejected{of_windows}"
+    )
+
+
+def print_failed(pipeline: str, failed: Mapping[str, int]) -> None:
+    """Prints in how many closed windows of each definition an aggregate can't be computed."""
+    for name, count in failed.items():
+        tell(
+            "warning",
+            f"{pipeline} {name}: closed windows with an aggregate that can't be computed: "
+            f"{count:,}; the aggregate is null there, and {pipeline}/{name}/failed_windows has "
+            "the reasons",
+        )
+
+
+class PrintedBatches:
+    """Prints the micro-batches of a run as they come, and sums up their records.
+
+    Attributes:
+        number: How many came so far.
+        accepted: How many records of theirs were accepted.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        """Starts a run of a pipeline, whose limits decide whether the run went wrong."""
+        self._pipeline = pipeline
+        self._began = monotonic()
+        self.number = self.accepted = self._rejected = 0
+        self._late: Counter[str] = Counter()
+        self._any_undecided = False
+        self._named: set[str] = set()
+        self._any_empty = False
+
+    def add(self, result: BatchResult) -> None:
+        """Prints a micro-batch."""
+        self.number += 1
+        self.accepted += result.accepted
+        self._rejected += result.rejected
+        self._late.update(result.late)
+        days = ", ".join(map(str, result.units)) or "no day"
+        late = "".join(f", {count:,} late for {name}" for name, count in result.late.items())
+        CONSOLE.print(
+            f"micro-batch {result.batch}: {days}; {counted(result.accepted, 'record')} accepted, "
+            f"{result.rejected:,} rejected{late}; after {monotonic() - self._began:.1f} s"
+        )
+        if result.passed_over:
+            CONSOLE.print(
+                f"  passed over: {counted(result.passed_over, 'file')}, as links and days outside "
+                "the pipeline's partitions are"
+            )
+        print_failed(self._pipeline.name, result.failed)
+        self._any_undecided = self._any_undecided or bool(result.undecided)
+        print_quarantined(self._pipeline.name, result.quarantined, by_days=False)
+        print_without_records(result.without_records)
+        self._any_empty = self._any_empty or bool(result.without_records)
+        for name in result.without_value:
+            if name not in self._named:
+                CONSOLE.print(
+                    f"  warning: no record of this run has a value in column {name!r} so far; the "
+                    "source may call the column by another name"
+                )
+        self._named.update(result.without_value)
+        for text in self.beyond_limits:
+            CONSOLE.print(f"  warning: so far {text}")
+
+    @property
+    def went_wrong(self) -> bool:
+        """Whether a file gave no record, a rule read a failed aggregate, or a limit is passed."""
+        return self._any_empty or self._any_undecided or bool(self.beyond_limits)
+
+    @property
+    def beyond_limits(self) -> list[str]:
+        """A text for each share of the run's records that is beyond the pipeline's limit."""
+        limits, all_records = self._pipeline.limits, self.accepted + self._rejected
+        shares = [("rejected", self._rejected, all_records, limits.rejected)]
+        shares += [
+            (f"late for {name}", count, self.accepted, limits.late)
+            for name, count in self._late.items()
+        ]
+        return [
+            f"{count:,} of {total:,} records are {fate}; the limit is {limit:.4g} %"
+            for fate, count, total, limit in shares
+            if count and (count * 100 > limit * total or (fate == "rejected" and count == total))
+        ]
+
+
+def print_rows(names: Sequence[str], found: Sequence[Sequence[object]], limit: int) -> None:
+    """Prints at most `limit` collected rows as a grid, and says whether there are more.
+
+    Args:
+        names: The names of the columns.
+        found: The rows, at least one more than `limit` if there are more.
+        limit: How many rows to print.
+    """
+    grid = Grid(box=box.SIMPLE)
+    for column in names:
+        grid.add_column(column, no_wrap=True)
+    for row in found[:limit]:
+        grid.add_row(*(_text(value) for value in row))
+    CONSOLE.print(grid)
+    if len(found) > limit:
+        CONSOLE.print(f"there are more; raise --limit {limit} to see them")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):  # a key of several parts
+        return ", ".join("" if part is None else _text(part) for part in value)
+    if isinstance(value, datetime):  # collected in this machine's zone
+        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    return str(value)
+
+
+def tell(kind: Literal["error", "warning", "note", "log"], text: str) -> None:
+    """Prints an error, a warning, a note or where the log lies to standard error."""
+    line = coloured(f"{kind}:", _STYLES[kind], f" {without_values(text)}")
+    with Status.hidden():
+        ERRORS.print(line, soft_wrap=True)

@@ -1,0 +1,162 @@
+"""Prints rows of a table that was read without Spark: as a grid, or as JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+from rich import box
+from rich.cells import cell_len
+from rich.table import Table as Grid
+
+from windows_pipeline.cli.terminal.console import CONSOLE, PlainConsole, UserStream, printable
+
+_MOST_WIDTH = 40
+"""A terminal shows at most so many characters of a value; a pipe gets them all."""
+_LEAST_COLUMNS = 2
+_LEAST_WIDTH = 12
+_GAP = 3
+_MARGIN = 1
+_LEAST_ROUNDED = 0.001
+"""Smaller numbers are shown with all their digits."""
+_LINE_ENDS = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
+
+
+def print_grid(
+    title: str, rows: pa.Table, first_columns: Sequence[str], *, newest_last: bool = True
+) -> None:
+    """Prints rows as a grid that fits the terminal, without columns that have no value.
+
+    Args:
+        title: What the rows are.
+        rows: The rows.
+        first_columns: The columns that are shown first; a narrow terminal leaves others out.
+        newest_last: Whether to print the last row first: of rows that are newest first, the newest
+            then stands last, beside the prompt.
+    """
+    if not rows.num_rows:
+        CONSOLE.print(f"{title}: no rows")
+        return
+    names = [*first_columns, *(name for name in rows.column_names if name not in first_columns)]
+    step = -1 if newest_last else 1
+    texts = {name: _texts(rows[name])[::step] for name in names}
+    names = [name for name in names if any(texts[name])]
+    widths = {name: max(map(cell_len, (name, *texts[name]))) for name in names}
+    console = CONSOLE
+    shown: Mapping[str, int | None] = dict.fromkeys(names)
+    if CONSOLE.is_terminal:
+        of_text = {name for name in names if pa.types.is_string(rows.schema.field(name).type)}
+        cut = {name: min(width, _MOST_WIDTH) for name, width in widths.items()}
+        shown = _fitting(cut, of_text, CONSOLE.width)
+    else:
+        whole = sum(widths.values()) + _GAP * len(names) + _MARGIN
+        console = PlainConsole(file=UserStream("stdout"), width=whole)
+    CONSOLE.print(title)
+    grid = Grid(box=box.SIMPLE)
+    for name, most_width in shown.items():
+        grid.add_column(name, no_wrap=True, overflow="ellipsis", max_width=most_width)
+    for row in zip(*(texts[name] for name in shown), strict=True):
+        grid.add_row(*row)
+    console.print(grid)
+    if len(shown) < len(names):
+        left_out = ", ".join(names[len(shown) :])
+        CONSOLE.print(f"left out: {left_out}; --json prints all columns")
+
+
+def print_json(tables: Sequence[tuple[str | None, pa.Table]], *, newest_last: bool = True) -> None:
+    """Prints the rows of tables as one JSON list, a row a line.
+
+    Args:
+        tables: Rows by window definition. Where a definition is given, `_windows` names it; no
+            column of a table begins with an underscore.
+        newest_last: Whether to print the last row of a table first; see `print_grid`.
+    """
+    step = -1 if newest_last else 1
+    lines = [
+        json.dumps(row if windows is None else {"_windows": windows, **row}, allow_nan=False)
+        for windows, rows in tables
+        for row in json_rows(rows)[::step]
+    ]
+    listed = ",\n".join(lines)
+    typer.echo(f"[\n{listed}\n]" if lines else "[]")
+
+
+def json_rows(rows: pa.Table) -> list[dict[str, object]]:
+    """The rows as JSON has them, by column."""
+    values = {name: _json_values(rows[name]) for name in rows.column_names}
+    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+
+
+def _fitting(widths: Mapping[str, int], of_text: Collection[str], width: int) -> dict[str, int]:
+    """The first columns that fit a width, and at least a few, with the width of each.
+
+    The last one is cut to what is left, if it is a text and some of it can be read.
+    """
+    found: dict[str, int] = {}
+    left = width - _MARGIN
+    for name, needed in widths.items():
+        left -= needed + _GAP
+        if left < 0 and len(found) >= _LEAST_COLUMNS:
+            if name in of_text and left + needed >= max(_LEAST_WIDTH, cell_len(name)):
+                found[name] = left + needed
+            break
+        found[name] = needed
+    return found
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    """The values as a reader sees them: times in UTC, in milliseconds."""
+    if pa.types.is_timestamp(column.type):
+        return [text or "" for text in _times(column, " ", "")]
+    return [_text(value) for value in column.to_pylist()]
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, dict):  # a key of several parts
+        return ", ".join(map(_text, value.values()))
+    if isinstance(value, float) and (abs(value) >= _LEAST_ROUNDED or value == 0):
+        value = round(value, 3)
+    return printable(str(value)).translate(_LINE_ENDS)
+
+
+def _json_values(column: pa.ChunkedArray) -> list[object]:
+    if pa.types.is_timestamp(column.type):
+        return list(_times(column, "T", "Z"))
+    return [json_value(value) for value in column.to_pylist()]
+
+
+def _times(column: pa.ChunkedArray, between: str, zone: str) -> list[str | None]:
+    """Instants as text; Python's own times would end with the year 9999."""
+    instants = column.cast(pa.timestamp("ms"), safe=False)
+    found: list[str | None] = pc.strftime(instants, f"%Y-%m-%d{between}%H:%M:%S").to_pylist()
+    return [None if text is None else f"{text}{zone}" for text in found]
+
+
+def json_value(value: object) -> object:
+    """A value as JSON has it; numbers that JSON lacks, decimals and bytes are texts."""
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+        case Decimal():
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case datetime():
+            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case list():
+            return [json_value(item) for item in value]
+        case dict():
+            return {name: json_value(item) for name, item in value.items()}
+        case _:
+            return value

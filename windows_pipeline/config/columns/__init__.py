@@ -1,0 +1,1 @@
+"""Columns and keys as a pipeline's file writes them."""

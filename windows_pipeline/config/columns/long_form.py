@@ -1,0 +1,278 @@
+"""The columns of a source in the long form: read by a path, with a zone, or derived from others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, NamedTuple
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    WithJsonSchema,
+)
+
+from windows_pipeline.alerts.column_sql import ColumnSql, compile_column
+from windows_pipeline.alerts.rule_sql import RuleError, columns_read
+from windows_pipeline.config.columns.json_path import Path, parse_path, path_text
+from windows_pipeline.config.fields import ColumnType, Day, Text, Zone
+from windows_pipeline.config.strict import Strict
+from windows_pipeline.epochs import EPOCHS
+from windows_pipeline.text.problems import Problem, without_value
+
+
+def _path(value: object) -> object:
+    if value is not None and not isinstance(value, (str, tuple)):
+        raise ValueError("is not text; write a path in quotes, such as '$.card.country'")
+    return parse_path(value) if isinstance(value, str) else value
+
+
+_PathText = Annotated[
+    Path,
+    BeforeValidator(_path),
+    PlainSerializer(path_text),
+    WithJsonSchema({"$comment": "path", "examples": ["$.card.country"], "type": "string"}),
+]
+
+
+class Column(Strict):
+    """A column of the source, as `name: {type: ..., ...}`.
+
+    Attributes:
+        type: The type of its values.
+        expression: SQL over other columns, of which the value is computed. None for a column that
+            records hold.
+        path: Where records hold the value. None for the column's own name.
+        zone: The time zone of texts that name none. None for UTC.
+        since: The first arrival day on which the column has values; before it is null. None for
+            all days.
+    """
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    type: ColumnType
+    expression: Text | None = Field(default=None, alias="as")
+    path: _PathText | None = Field(default=None, alias="from")
+    zone: Zone | None = None
+    since: Day | None = None
+
+
+def _short_if_plain(column: Column) -> Column | str:
+    """The type alone, if the file says no more: both forms then have one definition."""
+    is_plain = column == Column(type=column.type)
+    return column.type if is_plain else column
+
+
+def _form(value: object) -> str:
+    return LONG_FORM if isinstance(value, (dict, Column)) else SHORT_FORM
+
+
+SHORT_FORM, LONG_FORM = "type", "column"
+"""What pydantic calls the two forms in the path of a mistake."""
+AnyColumn = Annotated[
+    Annotated[ColumnType, Tag(SHORT_FORM)]
+    | Annotated[Column, AfterValidator(_short_if_plain), Tag(LONG_FORM)],
+    Discriminator(_form),
+]
+"""A column of the source: its type, or the long form."""
+
+
+class Derived(NamedTuple):
+    """A derived column.
+
+    Attributes:
+        text: Its expression.
+        inputs: The columns that it follows from, derived ones among them, in declared order.
+        type: Its declared type.
+        readable: The columns that its expression may read, with their types in tables.
+    """
+
+    text: str
+    inputs: tuple[str, ...]
+    type: str
+    readable: Mapping[str, str]
+
+    def sql(self, table: str) -> ColumnSql:
+        """Compiles the expression to SQL over a struct that has the columns.
+
+        Raises:
+            RuleError: The expression is wrong.
+        """
+        return compile_column(self.text, self.readable, self.type, table)
+
+
+def type_of(column: str | Column) -> str:
+    """The declared type of a column."""
+    return column if isinstance(column, str) else column.type
+
+
+def table_type(column: str | Column) -> str:
+    """The type of a column in tables, where numbers since 1970 are timestamps."""
+    return "timestamp" if type_of(column) in EPOCHS else type_of(column)
+
+
+def long_forms(columns: Mapping[str, str | Column]) -> dict[str, Column]:
+    """The columns that the file declares in the long form."""
+    return {name: column for name, column in columns.items() if isinstance(column, Column)}
+
+
+def expressions(columns: Mapping[str, str | Column]) -> dict[str, str]:
+    """The expressions of the derived columns."""
+    return {
+        name: column.expression
+        for name, column in long_forms(columns).items()
+        if column.expression is not None
+    }
+
+
+def derived_columns(columns: Mapping[str, str | Column]) -> dict[str, Derived]:
+    """The derived columns, in declared order; each may read those before it.
+
+    Raises:
+        RuleError: An expression cannot be parsed.
+    """
+    found: dict[str, Derived] = {}
+    derived = expressions(columns)
+    readable = {name: table_type(column) for name, column in columns.items() if name not in derived}
+    for name, text in derived.items():
+        read = columns_read(text)
+        of_derived = {column for other in read & found.keys() for column in found[other].inputs}
+        inputs = tuple(column for column in columns if column in read | of_derived)
+        found[name] = Derived(text, inputs, type_of(columns[name]), dict(readable))
+        readable[name] = table_type(columns[name])
+    return found
+
+
+def column_problems(
+    columns: Mapping[str, str | Column], roles: Iterable[tuple[str, str]], file_format: str
+) -> Iterator[Problem]:
+    """Checks the fields of each long form, and the expressions of derived columns.
+
+    Args:
+        columns: The columns.
+        roles: Each role with its column.
+        file_format: The source's format.
+    """
+    role_of = {column: role for role, column in roles}
+    for name, column in long_forms(columns).items():
+        for field, value, text in _misplaced(column, file_format):
+            yield Problem(("columns", name, field), value, text)
+        role = role_of.get(name)
+        if column.since is not None and role is not None:
+            text = f"leaves the {role} null before that day, so that all its records are rejected"
+            yield Problem(("columns", name, "since"), str(column.since), f"{text}; remove since")
+    yield from _path_problems(columns)
+    yield from _expression_problems(columns)
+
+
+def _misplaced(column: Column, file_format: str) -> Iterator[tuple[str, str, str]]:
+    """The fields that do not fit the column's other fields, with value, reason and fix."""
+    if column.path is not None and column.expression is not None:
+        text = (
+            "must be left out of a column with 'as': it is computed, not read; remove one of both"
+        )
+        yield "from", path_text(column.path), text
+    elif column.path is not None and file_format == "csv":
+        text = "must be left out with format: csv: its records have no fields within fields"
+        yield "from", path_text(column.path), f"{text}; name the column as the header does"
+    if column.zone is not None and column.expression is not None:
+        text = "must be left out of a column with 'as': its value is an instant already"
+        yield "zone", column.zone, f"{text}; remove zone"
+    elif column.zone is not None and column.type != "timestamp":
+        text = f"fits a column of type timestamp, and this one is {column.type}"
+        yield "zone", column.zone, f"{text}; remove zone, or declare timestamp"
+
+
+def paths_of(columns: Mapping[str, str | Column]) -> dict[str, Path]:
+    """Where records hold the columns that are not derived."""
+    derived = expressions(columns)
+    declared = {name: column.path for name, column in long_forms(columns).items()}
+    return {name: declared.get(name) or (name,) for name in columns if name not in derived}
+
+
+def _path_problems(columns: Mapping[str, str | Column]) -> Iterator[Problem]:
+    """Refuses a path that lies within another one, or differs from it in case only."""
+    seen: dict[str, Path] = {}
+    for name, path in paths_of(columns).items():
+        field = ("columns", name) if path == (name,) else ("columns", name, "from")
+        for other, earlier in seen.items():
+            if len(path) == len(earlier) == 1:
+                continue  # checked as names of columns
+            text = _clash(path, earlier)
+            if text is not None:
+                yield Problem(field, path_text(path), f"{text} {path_text(earlier)} of {other!r}")
+                break
+        seen[name] = path
+
+
+def _clash(path: Path, earlier: Path) -> str | None:
+    """What keeps a record's parts at two paths from being read side by side."""
+    for one, other in zip(path, earlier, strict=False):
+        if one != other:
+            if one.lower() == other.lower():
+                return "has a name that Spark can't tell from another one: remove it, or else"
+            return None
+    if len(path) != len(earlier):
+        return "is a field within a field that is read whole: read either this or"
+    return None
+
+
+def _expression_problems(columns: Mapping[str, str | Column]) -> Iterator[Problem]:
+    derived = expressions(columns)
+    if derived and len(derived) == len(columns):
+        text = "are all derived; declare a column that records hold"
+        yield Problem(("columns",), None, text)
+        return
+    reads: dict[str, list[str]] = {}
+    for name, text in derived.items():
+        field = ("columns", name, "as")
+        try:
+            reads[name] = [other for other in derived if other in columns_read(text)]
+        except RuleError as error:
+            yield Problem(field, text, without_value(str(error), "", text))
+    # Columns whose expressions can't be parsed are left out, and so are those that read them.
+    parsed = {
+        name: column for name, column in columns.items() if name not in derived or name in reads
+    }
+    compiled = derived_columns(parsed)
+    earlier: set[str] = set()
+    for name, others in reads.items():
+        field = ("columns", name, "as")
+        later = next((other for other in others if other not in earlier), None)
+        earlier.add(name)
+        if later is not None:
+            yield Problem(field, derived[name], _why_not(name, later, reads))
+            continue
+        if not reads.keys() >= set(others):
+            continue
+        try:
+            compiled[name].sql("record")
+        except RuleError as error:
+            yield Problem(field, derived[name], without_value(str(error), "", derived[name]))
+
+
+def _why_not(name: str, later: str, reads: Mapping[str, list[str]]) -> str:
+    """Why a derived column can't read another one that is not declared before it."""
+    circle = _way(later, name, reads)
+    if circle is not None:
+        way = " -> ".join([name, *circle])
+        return f"follows from itself ({way}); compute one of them from other columns"
+    return f"reads {later!r}, a derived column below it; declare {later!r} above {name!r}"
+
+
+def _way(start: str, goal: str, reads: Mapping[str, list[str]]) -> list[str] | None:
+    """A way from a derived column to another along the columns that they read."""
+    ways = [[start]]
+    seen = {start}
+    for way in ways:
+        if way[-1] == goal:
+            return way
+        for other in reads.get(way[-1], ()):
+            if other not in seen:
+                seen.add(other)
+                ways.append([*way, other])
+    return None

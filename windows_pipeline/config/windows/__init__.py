@@ -1,0 +1,1 @@
+"""The models of windows: one for each kind."""

@@ -1,0 +1,50 @@
+"""The kinds of window that a pipeline's file can name, and their models."""
+
+from __future__ import annotations
+
+from windows_pipeline.config.windows.row_kinds import (
+    ROW_KINDS,
+    CountKind,
+    SessionRowsKind,
+    SlideRowsKind,
+    TumbleRowsKind,
+)
+from windows_pipeline.config.windows.window_kinds import (
+    Forward,
+    Hopping,
+    Session,
+    Sliding,
+    Tumbling,
+    Windows,
+)
+from windows_pipeline.text.problems import nearest
+
+AnyWindows = (
+    Sliding
+    | Hopping
+    | Tumbling
+    | Session
+    | Forward
+    | SlideRowsKind
+    | TumbleRowsKind
+    | SessionRowsKind
+    | CountKind
+)
+
+KINDS: dict[str, type[Windows]] = {
+    "sliding": Sliding,
+    "hopping": Hopping,
+    "tumbling": Tumbling,
+    "session": Session,
+    "forward": Forward,
+    **ROW_KINDS,
+}
+"""The model of each kind, by the kind's name in the file."""
+
+
+def unknown_kind(kind: object) -> str:
+    """Returns the error text for a kind that is not in `KINDS`: what is wrong, and the fix."""
+    names = [repr(name) for name in KINDS]
+    known = f"use {', '.join(names[:-1])} or {names[-1]}"
+    fix = nearest(kind, KINDS, known) if isinstance(kind, str) else known
+    return f"is not a known kind of window; {fix}"

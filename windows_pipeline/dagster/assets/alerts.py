@@ -1,0 +1,91 @@
+"""The asset `alerts`: its metadata plots each day and lists early warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+import dagster as dg
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.assets.episodes import EpisodeChecks
+from windows_pipeline.dagster.assets.metadata import ExtraMetadata, Metadata
+from windows_pipeline.dagster.assets.plots import alert_plots
+from windows_pipeline.dagster.assets.step import step
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.incremental.early_warnings import as_they_stand
+from windows_pipeline.jobs import AlertsJob
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import firing_tables, source_tables, window_tables
+
+_WARNINGS_SHOWN = 50
+_WARNING = (
+    *("state", "rule", "key", "window_start", "window_end"),
+    *("firing_id", "reason", "stream_time", "record_count", "severity"),
+)
+
+
+def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetsDefinition:
+    """Makes the asset; if the windows have a trigger, its metadata lists their early warnings."""
+    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    warnings = _warnings_table(pipeline, windows_name, settings)
+    return step(
+        pipeline,
+        AlertsJob(pipeline, windows_name, settings),
+        # The job reads raw_events for episodes that began before the run's days.
+        deps=[
+            asset_key(tables.final_windows),
+            asset_key(source_tables(pipeline, settings.warehouse).raw_events),
+            *([] if warnings is None else [asset_key(warnings)]),
+        ],
+        extra_metadata=plot_and_warnings(pipeline, windows_name, settings),
+        episode_checks=EpisodeChecks(pipeline, windows_name, tables.alerts, tables.final_windows),
+    )
+
+
+def plot_and_warnings(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
+    """A function that plots each day's alerts and, with a trigger, lists the days' early warnings.
+
+    The warnings of all days stand with the last one.
+    """
+    plots = alert_plots(pipeline, windows_name, settings)
+    warnings = _warnings_table(pipeline, windows_name, settings)
+
+    def made(spark: SparkSession, days: Sequence[date]) -> Mapping[date, Metadata]:
+        found = dict(plots(spark, days))
+        if warnings is not None and warnings.exists(spark):
+            last = max(days)
+            found[last] = {**found.get(last, {}), **_early_warnings(spark, warnings, days)}
+        return found
+
+    return made
+
+
+def _warnings_table(pipeline: Pipeline, windows_name: str, settings: Settings) -> Table | None:
+    of_firings = firing_tables(pipeline, windows_name, settings.warehouse)
+    return None if of_firings is None else of_firings.early_warnings
+
+
+def _early_warnings(
+    spark: SparkSession, table: Table, days: Sequence[date]
+) -> Mapping[str, dg.MetadataValue]:
+    """The number of the days' warnings by state, and a table of the newest warnings."""
+    found = as_they_stand(table.of_units(spark, days)).cache()
+    try:
+        count_of_state = {
+            row.state: row["count"] for row in found.groupBy("state").count().collect()
+        }
+        newest = found.orderBy(F.desc("stream_time"), *_WARNING).limit(_WARNINGS_SHOWN)
+        columns = [F.col(name).cast("string") for name in _WARNING]
+        rows = [dg.TableRecord(row.asDict()) for row in newest.select(*columns).collect()]
+    finally:
+        found.unpersist()
+    counts = {
+        f"early_warnings_{state}": dg.MetadataValue.int(count_of_state.get(state, 0))
+        for state in ("open", "confirmed", "withdrawn")
+    }
+    schema = dg.TableSchema([dg.TableColumn(name) for name in _WARNING])
+    return {**counts, "early_warnings": dg.MetadataValue.table(rows, schema)}

@@ -1,0 +1,140 @@
+"""What Dagster's catalogue says of a table: its definition in words, its owners and its columns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from datetime import timedelta
+
+import dagster as dg
+
+from windows_pipeline.alerts.rule_sql import columns_read
+from windows_pipeline.config import Pipeline, Source, Windows
+from windows_pipeline.config.definition import definition_digest
+from windows_pipeline.dagster.assets.metadata import column_schema
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.report.words import definition_rows
+from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.text.markdown import code, plain, table
+
+_DIGITS = 12
+"""How much of a definition's digest is its code version."""
+_TIMES = ("window_start", "window_end", "first_event_time", "last_event_time")
+
+
+def table_spec(
+    pipeline: Pipeline,
+    stored: Table,
+    deps: Sequence[dg.AssetKey],
+    partitions: dg.PartitionsDefinition | None = None,
+) -> dg.AssetSpec:
+    """The asset of a table.
+
+    Its code version is the digest of the definition that its rows follow, so Dagster shows an
+    edited definition as a change.
+
+    Args:
+        pipeline: The pipeline.
+        stored: The table.
+        deps: The assets of the tables that it is made of.
+        partitions: Its partitions, where the function that makes the table does not say them.
+    """
+    name = _windows_name(stored)
+    described = [plain(stored.description)]
+    if pipeline.description:
+        described.append(plain(pipeline.description))
+    if name is not None:
+        described.append(_in_words(name, pipeline.windows[name]))
+    return dg.AssetSpec(
+        asset_key(stored),
+        deps=deps,
+        group_name=pipeline.name,
+        kinds={"pyspark", "delta"},
+        description="\n\n".join(described),
+        owners=pipeline.owners,
+        tags={**pipeline.tags, **({} if name is None else {"windows": name})},
+        code_version=definition_digest(stored.definition)[:_DIGITS],
+        metadata={
+            "location": stored.location,
+            "dagster/uri": stored.location,
+            "dagster/table_name": stored.name.replace("/", "."),
+            "dagster/column_schema": column_schema(stored.schema),
+            **_references(pipeline, name),
+        },
+        partitions_def=partitions,
+        freshness_policy=_freshness(pipeline, stored),
+    )
+
+
+def column_lineage(
+    pipeline: Pipeline, stored: Table, warehouse: str
+) -> dict[str, dg.MetadataValue]:
+    """Which columns of raw_events the columns of a window definition's table are made of.
+
+    Returns:
+        Metadata of a materialization, where Dagster looks for it; none for a table of the source.
+    """
+    name = _windows_name(stored)
+    if name is None:
+        return {}
+    windows, source = pipeline.windows[name], pipeline.source
+    raw = asset_key(source_tables(pipeline, warehouse).raw_events)
+    read = {"key": windows.keyed(source).key_columns}
+    read |= dict.fromkeys((*_TIMES, "record_count"), (source.event_time,))
+    for aggregate in windows.aggregate_list:
+        texts = filter(None, (aggregate.column, aggregate.written, aggregate.condition))
+        names = sorted(set().union(*map(columns_read, texts)) & source.types.keys())
+        read[aggregate.name] = tuple(names) or (source.event_time,)
+    deps = {
+        column: [dg.TableColumnDep(raw, _stored_as(name, source)) for name in of_column]
+        for column, of_column in read.items()
+        if column in stored.schema.names
+    }
+    lineage = dg.TableColumnLineage(deps)
+    return {"dagster/column_lineage": dg.MetadataValue.column_lineage(lineage)}
+
+
+def _stored_as(column: str, source: Source) -> str:
+    """The column of raw_events that holds a column of the source."""
+    if column in source.key_columns:
+        return "key"
+    roles = {source.event_time: "event_time", source.source_partition: "source_partition"}
+    return roles.get(column, column)
+
+
+def _freshness(pipeline: Pipeline, stored: Table) -> dg.FreshnessPolicy | None:
+    """How often a new materialization of raw_events is expected."""
+    if pipeline.expect_every is None or not stored.name.endswith("/raw_events"):
+        return None
+    window = timedelta(milliseconds=pipeline.expect_every)
+    # Dagster's shortest window is a minute.
+    return dg.FreshnessPolicy.time_window(fail_window=max(window, timedelta(minutes=1)))
+
+
+def _windows_name(stored: Table) -> str | None:
+    """The window definition that a table belongs to; None for a table of the source."""
+    _, *of_windows, _ = stored.name.split("/")
+    return of_windows[0] if of_windows else None
+
+
+def _in_words(name: str, windows: Windows) -> str:
+    """A window definition as a table in Markdown."""
+    shown = ((plain(field), code(value)) for field, value in definition_rows(windows))
+    return f"**{plain(name)}**\n\n{table(('what', 'as declared'), shown)}"
+
+
+def _references(pipeline: Pipeline, name: str | None) -> dict[str, dg.MetadataValue]:
+    """The line of the file that declares a table."""
+    place = pipeline.declared_in(*(("source",) if name is None else ("windows", name)))
+    if place is None:
+        return {}
+    file, line = place
+    with warnings.catch_warnings():
+        # The dependency is bounded, so that a change of what is beta comes with an upgrade.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        reference = dg.LocalFileCodeReference(
+            file_path=str(file.resolve()), line_number=line, label=f"{file.name}:{line}"
+        )
+        references = dg.CodeReferencesMetadataValue(code_references=[reference])
+    return {"dagster/code_references": references}

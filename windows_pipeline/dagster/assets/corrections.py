@@ -1,0 +1,172 @@
+"""The asset `corrections`, and the job that corrects published final windows."""
+
+# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
+
+import shlex
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+import dagster as dg
+from pyspark.sql import SparkSession
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.assets.catalogue import table_spec
+from windows_pipeline.dagster.assets.checks import failing_rows
+from windows_pipeline.dagster.faults import fails_plainly
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.partitions import arrival_days
+from windows_pipeline.dagster.spark_resource import SparkResource
+from windows_pipeline.jobs.correction.run import (
+    Corrected,
+    CorrectionResult,
+    correct,
+    plan_correction,
+)
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.arrival_units import days_text
+from windows_pipeline.storage.tables import WindowTables, window_tables
+
+_CONFIG = {
+    "from": dg.Field(str, description="The first arrival day to recompute, such as 2013-01-02."),
+    "to": dg.Field(
+        str,
+        is_required=False,
+        description="The last arrival day to recompute; by default the last published day.",
+    ),
+    "cause": dg.Field(
+        str, description="The reason for the correction; each row of corrections records it."
+    ),
+    "windows": dg.Field(
+        str,
+        is_required=False,
+        description="A window definition; by default all published definitions.",
+    ),
+}
+
+
+def corrections(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetSpec:
+    """The asset of the table `corrections`, which only the correction job writes."""
+    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    return table_spec(
+        pipeline,
+        tables.corrections,
+        deps=[asset_key(tables.final_windows)],
+        partitions=arrival_days(pipeline),
+    )
+
+
+def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
+    """The job that corrects published results; its run config names the days and the reason."""
+
+    def _published(session: SparkSession) -> list[str]:
+        """The definitions with results; if none has any, all, so that `correct` refuses them."""
+        every = list(pipeline.windows)
+        tables = {name: window_tables(pipeline, name, settings.warehouse) for name in every}
+        return [name for name in every if tables[name].final_windows.exists(session)] or every
+
+    @dg.op(name=f"{pipeline.name}_correct", config_schema=_CONFIG, pool=pipeline.name)
+    @fails_plainly
+    def correct_windows(
+        context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> None:
+        config = context.op_config
+        first = _day(config, "from")
+        last = _day(config, "to") if "to" in config else None
+        session: SparkSession = spark.spark_session
+        names = [config["windows"]] if "windows" in config else _published(session)
+        unknown = [name for name in names if name not in pipeline.windows]
+        if unknown:
+            raise dg.Failure(
+                f"windows: must name a window definition of {pipeline.name}, not {unknown[0]!r}; "
+                f"use one of {', '.join(pipeline.windows)}"
+            )
+        for name in names:  # all can be corrected, or none is
+            plan_correction(session, pipeline, name, settings, first, last, config["cause"])
+        for name in names:
+            result = correct(
+                session, pipeline, name, settings, first, last, config["cause"], context.log.info
+            )
+            if not result.published:
+                raise _not_published(pipeline.name, name, result, config)
+            context.log.info(
+                f"{name}: the recomputed results equal the published results; nothing was changed"
+                if result.number is None
+                else f"{name}: correction {result.number} is published"
+            )
+            tables = window_tables(pipeline, name, settings.warehouse)
+            for event in correction_events(tables, result, config["cause"]):
+                context.log_event(event)
+
+    @dg.job(
+        name=f"{pipeline.name}_correction",
+        description=(
+            f"Recomputes published days of {pipeline.name} after a change of raw records or of the "
+            "grace, and records in corrections which results differ."
+        ),
+    )
+    def correction() -> None:
+        correct_windows()
+
+    return correction
+
+
+def correction_events(
+    tables: WindowTables, result: CorrectionResult, cause: str
+) -> Iterator[dg.AssetMaterialization]:
+    """The materializations of the days that a correction changed."""
+    for day, corrected in result.units.items():
+        for table in (tables.final_windows, tables.corrections, tables.alerts):
+            yield dg.AssetMaterialization(
+                asset_key(table),
+                partition=day.isoformat(),
+                metadata=_metadata(result, corrected, cause),
+            )
+
+
+def _metadata(
+    result: CorrectionResult, corrected: Corrected, cause: str
+) -> dict[str, dg.MetadataValue]:
+    counts = {
+        **{f"windows_{kind}": number for kind, number in corrected.windows.items()},
+        "alerts_retracted": corrected.alerts_retracted,
+        "alerts_raised": corrected.alerts_raised,
+    }
+    return {
+        "correction": dg.MetadataValue.int(result.number or 0),
+        "cause": dg.MetadataValue.text(cause),
+        **{name: dg.MetadataValue.int(number) for name, number in counts.items()},
+    }
+
+
+def _day(config: Mapping[str, str], field: str) -> date:
+    """A day of the run's config.
+
+    Raises:
+        dg.Failure: The text is no day.
+    """
+    try:
+        return date.fromisoformat(config[field])
+    except ValueError:
+        raise dg.Failure(
+            f"{field}: must be a day such as 2013-01-02, not {config[field]!r}"
+        ) from None
+
+
+def _not_published(
+    pipeline: str, windows_name: str, correction: CorrectionResult, config: Mapping[str, str]
+) -> dg.Failure:
+    table, result = correction.results[-1]
+    failed = [found for found in result.checks if not found.passed and found.check.blocking]
+    days = sorted({day for found in failed for day in found.failing_by_unit})
+    of_days = f" on {days_text(days)}" if days else ""
+    to = f" --to {config['to']}" if "to" in config else ""
+    command = (
+        f"windows-pipeline correct {pipeline} --windows {windows_name} --from {config['from']}{to} "
+        f"--cause {shlex.quote(config['cause'])}"
+    )
+    return dg.Failure(
+        f"{table}: {', '.join(found.check.name for found in failed)} failed{of_days}, so the "
+        f"correction is not finished. Fix the cause, then run the job {pipeline}_correction again "
+        f"with the same config, or: {command}",
+        metadata=failing_rows(failed),
+    )

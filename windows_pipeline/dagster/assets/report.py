@@ -1,0 +1,222 @@
+"""The events of jobs' results, which commands and jobs report to the Dagster instance."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+import dagster as dg
+from pyspark.sql import SparkSession
+
+from windows_pipeline.checks.run import CheckResult
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.assets.alerts import plot_and_warnings
+from windows_pipeline.dagster.assets.catalogue import column_lineage
+from windows_pipeline.dagster.assets.checks import rules_evaluations
+from windows_pipeline.dagster.assets.corrections import correction_events
+from windows_pipeline.dagster.assets.episodes import EpisodeChecks
+from windows_pipeline.dagster.assets.metadata import (
+    Metadata,
+    batch_metadata,
+    day_metadata,
+    run_metadata,
+)
+from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.jobs import JobResult
+from windows_pipeline.jobs.correction.run import CorrectionResult
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
+from windows_pipeline.streaming import BatchResult
+
+Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+class ResultEvents:
+    """The events of jobs' results, as runs of the assets store them."""
+
+    def __init__(self, pipeline: Pipeline, settings: Settings, spark: SparkSession) -> None:
+        """Takes what the jobs are of.
+
+        Args:
+            pipeline: The pipeline.
+            settings: Where its tables lie.
+            spark: The session, to read alerts.
+        """
+        self._spark = spark
+        self._pipeline = pipeline
+        self._warehouse = settings.warehouse
+        self._tables = {table.name: table for table in all_tables(pipeline, settings.warehouse)}
+        raw_events = source_tables(pipeline, settings.warehouse).raw_events
+        self._plots = {raw_events.name: lateness_plots(pipeline, settings)}
+        self._episodes: dict[str, EpisodeChecks] = {}
+        for name in pipeline.windows:
+            tables = window_tables(pipeline, name, settings.warehouse)
+            self._plots[tables.final_windows.name] = size_plots(pipeline, name, settings)
+            self._plots[tables.alerts.name] = plot_and_warnings(pipeline, name, settings)
+            self._episodes[tables.alerts.name] = EpisodeChecks(
+                pipeline, name, tables.alerts, tables.final_windows
+            )
+
+    def of_job(self, name: str, result: JobResult) -> Iterator[Event]:
+        """A job's checks and, if it published, a materialization of each table and day.
+
+        Args:
+            name: The name of the job's first table, whose asset has the job's checks.
+            result: The job's result.
+        """
+        days = sorted(result.days)
+        yield from rules_evaluations(asset_key(self._tables[name]), result.checks, days)
+        if not result.published:
+            return
+        if name in self._episodes:
+            checks = self._episodes[name]
+            names = [spec.name for spec in checks.specs]
+            yield from checks.evaluations(self._spark, days, names, result.facts)
+        for table_name in result.versions:
+            table = self._tables.get(table_name)
+            if table is not None:
+                yield from self._materializations(table, result)
+
+    def of_correction(
+        self, windows_name: str, result: CorrectionResult, cause: str
+    ) -> Iterator[dg.AssetMaterialization]:
+        """A materialization of each table and day that a correction changed."""
+        tables = window_tables(self._pipeline, windows_name, self._warehouse)
+        yield from correction_events(tables, result, cause)
+
+    def of_stream(
+        self, batches: Sequence[BatchResult], *, with_sizes: bool = False
+    ) -> Iterator[dg.AssetMaterialization]:
+        """A materialization of each table and day that a stream's micro-batches changed.
+
+        Args:
+            batches: The micro-batches.
+            with_sizes: Whether to count each table's rows, too, which takes a query where only
+                Spark reaches the tables: too long after each micro-batch.
+        """
+        days = sorted({day.isoformat() for batch in batches for day in batch.units})
+        for table in self._tables.values() if days else ():
+            metadata = batch_metadata(batches)
+            if with_sizes:
+                metadata |= {
+                    "dagster/row_count": dg.MetadataValue.int(table.count(self._spark)),
+                    "delta_version": dg.MetadataValue.int(table.version(self._spark)),
+                }
+            for day in days:
+                yield dg.AssetMaterialization(asset_key(table), partition=day, metadata=metadata)
+
+    def of_published(
+        self, name: str, results: Sequence[CheckResult], days: Sequence[date]
+    ) -> Iterator[dg.AssetCheckEvaluation]:
+        """The checks of published days of the table of a name, and the episodes of its alerts."""
+        yield from self.of_checks(name, results, days)
+        if name in self._episodes:
+            checks = self._episodes[name]
+            names = [spec.name for spec in checks.specs]
+            yield from checks.evaluations(self._spark, days, names, {})
+
+    def of_checks(
+        self, name: str, results: Sequence[CheckResult], days: Sequence[date]
+    ) -> Iterator[dg.AssetCheckEvaluation]:
+        """The checks of published days of the table of a name."""
+        yield from rules_evaluations(asset_key(self._tables[name]), results, days)
+
+    def _materializations(
+        self, table: Table, result: JobResult
+    ) -> Iterator[dg.AssetMaterialization]:
+        """One materialization a day; the last one has what describes the whole table, too."""
+        days = sorted(result.facts)
+        extra: Mapping[date, Metadata] = {}
+        if days and table.name in self._plots:
+            extra = self._plots[table.name](self._spark, days)
+        for day in days:
+            metadata: Metadata = dict(extra.get(day, {}))
+            if day == days[-1]:
+                metadata |= run_metadata(table, result)
+                metadata |= column_lineage(self._pipeline, table, self._warehouse)
+            metadata |= day_metadata(table, result, day)
+            yield dg.AssetMaterialization(
+                asset_key(table), metadata=metadata, partition=day.isoformat()
+            )
+
+
+class InstanceReport:
+    """Reports the results of a pipeline's jobs to the Dagster instance.
+
+    Checks are reported in a run, when the command ends: of the evaluations that belong to no run,
+    Dagster stores one a check and day, and refuses the next.
+    """
+
+    def __init__(self, home: Path, pipeline: Pipeline, events: ResultEvents) -> None:
+        """Opens the instance of a folder, which has a `dagster.yaml`."""
+        # `DagsterInstance.get` takes the folder from nowhere else.
+        os.environ["DAGSTER_HOME"] = str(home.resolve())
+        self._instance = dg.DagsterInstance.get()
+        self._pipeline = pipeline
+        self._events = events
+        self._of_jobs: list[Event] = []
+
+    def job(self, name: str, result: JobResult) -> None:
+        """Takes the result of the job whose first table has the name; `end` reports it."""
+        self._of_jobs += self._events.of_job(name, result)
+
+    def end(self) -> None:
+        """Reports the results of all jobs, in a run of the job `NAME_in_shell`."""
+        events, self._of_jobs = self._of_jobs, []
+        if not events:
+            return
+
+        @dg.op(name="show", out={})
+        def show() -> Iterator[Event]:
+            yield from events
+
+        @dg.job(
+            name=f"{self._pipeline.name}_in_shell",
+            description=f"What a command did with {self._pipeline.name}.",
+        )
+        def in_shell() -> None:
+            show()
+
+        # A blocking check that failed fails this run, as it failed the command.
+        stored = in_shell.execute_in_process(
+            instance=self._instance, run_config=_QUIET, raise_on_error=False
+        )
+        if not stored.success and not any(map(_blocks, events)):
+            raise RuntimeError(f"run {stored.run_id} failed")
+
+    def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
+        """Reports what a correction changed."""
+        self._store(self._events.of_correction(windows_name, result, cause))
+
+    def stream(self, batches: Sequence[BatchResult]) -> None:
+        """Reports what micro-batches wrote."""
+        self._store(self._events.of_stream(batches))
+
+    def _store(self, made: Iterable[dg.AssetMaterialization]) -> None:
+        for event in made:
+            self._instance.report_runless_asset_event(event)
+
+
+def _blocks(event: Event) -> bool:
+    if not isinstance(event, dg.AssetCheckEvaluation) or event.passed:
+        return False
+    return bool(event.blocking) and event.severity == dg.AssetCheckSeverity.ERROR
+
+
+def open_report(
+    pipeline: Pipeline, settings: Settings, spark: SparkSession
+) -> InstanceReport | None:
+    """Opens the Dagster instance of DAGSTER_HOME or, without it, of the settings.
+
+    Returns:
+        The report; None if there is no such instance.
+    """
+    named = os.environ.get("DAGSTER_HOME") or settings.dagster_home
+    if named is None or not (Path(named) / "dagster.yaml").is_file():
+        return None
+    return InstanceReport(Path(named), pipeline, ResultEvents(pipeline, settings, spark))

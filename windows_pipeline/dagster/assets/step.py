@@ -1,0 +1,156 @@
+"""Runs a library job as a Dagster step: reports checks first, then materializations."""
+
+# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+
+import dagster as dg
+from pyspark.sql import SparkSession
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.assets.catalogue import column_lineage, table_spec
+from windows_pipeline.dagster.assets.checks import RULES, rules_evaluations, rules_spec
+from windows_pipeline.dagster.assets.episodes import EpisodeChecks
+from windows_pipeline.dagster.assets.metadata import (
+    ExtraMetadata,
+    Metadata,
+    day_metadata,
+    run_metadata,
+)
+from windows_pipeline.dagster.faults import fails_plainly
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.partitions import arrival_days, days_of
+from windows_pipeline.dagster.spark_resource import SparkResource
+from windows_pipeline.incremental.units import Facts
+from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
+from windows_pipeline.storage.arrival_units import days_text
+from windows_pipeline.storage.table import Table
+
+StepEvent = dg.MaterializeResult[None] | dg.AssetCheckEvaluation
+
+
+def step(
+    pipeline: Pipeline,
+    job: Job,
+    deps: Sequence[dg.AssetKey],
+    extra_metadata: ExtraMetadata | None = None,
+    episode_checks: EpisodeChecks | None = None,
+) -> dg.AssetsDefinition:
+    """Makes the assets of a job's tables, with its checks.
+
+    A run writes all tables of the job, whichever of their assets is selected. If only checks are
+    selected, they run on the published results, and the run writes nothing. Checks are evaluated
+    for each day.
+
+    Args:
+        pipeline: The pipeline.
+        job: The job; the checks belong to the asset of its first table.
+        deps: The assets of the tables that the job reads.
+        extra_metadata: Computes further metadata of the first table's days.
+        episode_checks: The checks of alert rules, if the first table is that of alerts.
+    """
+    main = asset_key(job.tables[0])
+    specs = [table_spec(pipeline, table, deps) for table in job.tables]
+    check_specs = [
+        rules_spec(main, job.checks),
+        *([] if episode_checks is None else episode_checks.specs),
+    ]
+
+    @dg.multi_asset(
+        name=job.tables[0].name.replace("/", "__"),
+        specs=specs,
+        check_specs=check_specs,
+        partitions_def=arrival_days(pipeline),
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        can_subset=True,
+        pool=pipeline.name,
+    )
+    @fails_plainly
+    def run(
+        context: dg.AssetExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> Iterator[StepEvent]:
+        session = spark.spark_session
+        selected = context.op_execution_context.selected_asset_keys
+        days = _days(context, job, session)
+        if not selected:
+            if RULES in _checked(context):
+                yield from rules_evaluations(main, check_published(job, session, days), days)
+            yield from _episodes(context, episode_checks, session, days, {})
+            return
+        context.log.info(f"{job.tables[0].name}: {days_text(days)}")
+        result = run_job(job, session, days)
+        if RULES in _checked(context):
+            yield from rules_evaluations(main, result.checks, days)
+        if not result.published:
+            raise _not_published(job, result)
+        yield from _episodes(context, episode_checks, session, days, result.facts)
+        _warn_of_blocked_days(context, result)
+        for table in job.tables:
+            if asset_key(table) in selected:
+                extra: dict[date, Metadata] = {}
+                if extra_metadata is not None and asset_key(table) == main:
+                    extra |= extra_metadata(session, days)
+                lineage = column_lineage(pipeline, table, job.settings.warehouse)
+                extra[days[-1]] = {**lineage, **extra.get(days[-1], {})}
+                yield _materialized(context, table, result, days, extra)
+
+    return run
+
+
+def _materialized(
+    context: dg.AssetExecutionContext,
+    table: Table,
+    result: JobResult,
+    days: Sequence[date],
+    extra: Mapping[date, Metadata],
+) -> dg.MaterializeResult[None]:
+    key = asset_key(table)
+    for day in days:
+        metadata = {**extra.get(day, {}), **day_metadata(table, result, day)}
+        context.add_asset_metadata(metadata, key, partition_key=day.isoformat())
+    return dg.MaterializeResult(key, metadata=run_metadata(table, result))
+
+
+def _checked(context: dg.AssetExecutionContext) -> set[str]:
+    """The names of the checks that the run evaluates."""
+    return {key.name for key in context.selected_asset_check_keys}
+
+
+def _episodes(
+    context: dg.AssetExecutionContext,
+    checks: EpisodeChecks | None,
+    spark: SparkSession,
+    days: Sequence[date],
+    facts: Mapping[date, Facts],
+) -> Iterator[dg.AssetCheckEvaluation]:
+    if checks is not None:
+        yield from checks.evaluations(spark, days, _checked(context), facts)
+
+
+def _days(context: dg.AssetExecutionContext, job: Job, spark: SparkSession) -> list[date]:
+    if context.has_partition_key or context.has_partition_key_range:
+        return days_of(context.partition_keys)
+    return published_days(job, spark)
+
+
+def _not_published(job: Job, result: JobResult) -> dg.Failure:
+    failed = [
+        found.check.name for found in result.checks if not found.passed and found.check.blocking
+    ]
+    return dg.Failure(
+        f"{job.tables[0].name}: {', '.join(failed)} failed, so the run published nothing and the "
+        "table is unchanged. The check `rules` of each day says what must hold, and shows failing "
+        "rows. Fix their cause and materialize the days again."
+    )
+
+
+def _warn_of_blocked_days(context: dg.AssetExecutionContext, result: JobResult) -> None:
+    blocked = [day for day, facts in result.facts.items() if "blocked_by" in facts]
+    if blocked:
+        missing = result.facts[blocked[0]]["blocked_by"]
+        context.log.warning(
+            f"blocked by a missing day: {days_text(blocked)}; nothing closes before the raw day "
+            f"{missing} is ingested. Materialize raw_events of {missing} (its files may have "
+            "landed), then the blocked days again."
+        )

@@ -1,0 +1,120 @@
+"""The job that follows a pipeline's source as a stream, and the assets that it fills.
+
+The job reports what it wrote by day. The assets of windows have steps, too, which compute days
+again from raw_events; those of the source's tables have none, as only the stream can fill them.
+"""
+
+# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+import dagster as dg
+
+from windows_pipeline.arrival.log import ArrivalLog, read_log
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.assets.catalogue import table_spec
+from windows_pipeline.dagster.assets.checks import rules_evaluations, rules_spec
+from windows_pipeline.dagster.assets.report import Event, ResultEvents
+from windows_pipeline.dagster.faults import fails_plainly
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.partitions import arrival_days
+from windows_pipeline.dagster.spark_resource import SparkResource
+from windows_pipeline.jobs import RawEventsJob, check_published, published_days
+from windows_pipeline.jobs.days.chain import all_jobs
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.text.counts import counted
+
+_CONFIG = {
+    "every": dg.Field(
+        str,
+        is_required=False,
+        description="How often to look for new records ('10 seconds'), until the run is "
+        "terminated; by default the run ingests the available records, checks them and ends.",
+    )
+}
+
+
+def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
+    """The job that ingests the records of the source and updates all tables.
+
+    A run ingests the available records in micro-batches, and reports for each table the days that
+    it changed. Then it checks these days, and ends: no check blocks a micro-batch. A run whose
+    config sets `every` continues until it is terminated, and reports each micro-batch when it ends.
+    """
+
+    @dg.op(
+        name=f"{pipeline.name}_follow",
+        config_schema=_CONFIG,
+        out={},
+        pool=f"{pipeline.name}_stream",
+    )
+    @fails_plainly
+    def follow(
+        context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> Iterator[Event]:
+        session = spark.spark_session
+        events = ResultEvents(pipeline, settings, session)
+        every: str | None = context.op_config.get("every")
+        batches: list[BatchResult] = []
+
+        def report(result: BatchResult) -> None:
+            context.log.info(
+                f"micro-batch {result.batch}: {counted(result.accepted, 'record')} accepted, "
+                f"{result.rejected} rejected; {counted(result.passed_over, 'file')} skipped"
+            )
+            if every is None:
+                batches.append(result)
+                return
+            for event in events.of_stream([result]):
+                context.log_event(event)
+
+        run_stream(session, pipeline, settings, every=every, on_batch=report)
+        yield from events.of_stream(batches, with_sizes=True)
+        arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+        days = _days_to_check(batches, read_log(session, arrival_log))
+        if not days:
+            return
+        for job in all_jobs(pipeline, settings):
+            yield from events.of_published(
+                job.tables[0].name, check_published(job, session, days), days
+            )
+
+    @dg.job(
+        name=f"{pipeline.name}_stream",
+        description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
+    )
+    def following() -> None:
+        follow()
+
+    return following
+
+
+def source_assets(
+    pipeline: Pipeline, settings: Settings
+) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """The assets of the tables of a followed source, and the check of their rules."""
+    job = RawEventsJob(pipeline, settings)
+    main = asset_key(job.tables[0])
+    days = arrival_days(pipeline)
+
+    @dg.multi_asset_check(
+        name=f"{pipeline.name}__raw_events_rules",
+        specs=[rules_spec(main, job.checks, blocks=False)],
+        pool=pipeline.name,
+    )
+    @fails_plainly
+    def check(spark: dg.ResourceParam[SparkResource]) -> Iterator[dg.AssetCheckEvaluation]:
+        session = spark.spark_session
+        published = published_days(job, session)
+        yield from rules_evaluations(main, check_published(job, session, published), published)
+
+    return [*(table_spec(pipeline, table, [], days) for table in job.tables), check]
+
+
+def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:
+    """The days that the micro-batches changed; if there are none, the newest day."""
+    changed = {day for batch in batches for day in batch.units}
+    return sorted(changed) or sorted({row.arrival_unit for row in log})[-1:]

@@ -1,0 +1,88 @@
+"""The assets of a pipeline's tables: one asset for each table."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.assets.alerts import alerts
+from windows_pipeline.dagster.assets.corrections import corrections
+from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
+from windows_pipeline.dagster.assets.step import step
+from windows_pipeline.dagster.assets.stream import source_assets
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.jobs import FinalWindowsJob, FiringsJob, KeyedWindowsJob, RawEventsJob
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import source_tables, window_tables
+
+Assets = list[dg.AssetsDefinition | dg.AssetSpec]
+
+
+def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
+    """Makes the assets of all tables of a pipeline, with their checks.
+
+    If a step writes several tables, they form one `dg.AssetsDefinition` with several keys. Where a
+    stream fills the tables, the source's have no step; those of windows compute days again.
+
+    Args:
+        pipeline: The pipeline.
+        settings: The location of the tables, and how Spark runs.
+
+    Returns:
+        The definitions; the steps need the resource `spark`, see `spark_resource`.
+    """
+    made: Assets = (
+        [
+            step(
+                pipeline,
+                RawEventsJob(pipeline, settings),
+                deps=[],
+                extra_metadata=lateness_plots(pipeline, settings),
+            )
+        ]
+        if pipeline.source.by_days
+        else source_assets(pipeline, settings)
+    )
+    for name in pipeline.windows:
+        made += _window_assets(pipeline, name, settings)
+    return made
+
+
+def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) -> Assets:
+    """The assets of the tables of one window definition."""
+    source = source_tables(pipeline, settings.warehouse)
+    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    keyed_windows = step(
+        pipeline,
+        KeyedWindowsJob(pipeline, windows_name, settings),
+        deps=[
+            asset_key(source.raw_events),
+            asset_key(source.arrival_log),
+            asset_key(source.rejected_records),
+        ],
+    )
+    final_windows = step(
+        pipeline,
+        FinalWindowsJob(pipeline, windows_name, settings),
+        deps=[asset_key(tables.keyed_windows)],
+        extra_metadata=size_plots(pipeline, windows_name, settings),
+    )
+    made: Assets = [
+        keyed_windows,
+        final_windows,
+        corrections(pipeline, windows_name, settings),
+        alerts(pipeline, windows_name, settings),
+    ]
+    if pipeline.windows[windows_name].trigger is not None:
+        # final_windows confirms or withdraws the early warnings of firings.
+        firings = step(
+            pipeline,
+            FiringsJob(pipeline, windows_name, settings),
+            deps=[
+                asset_key(source.raw_events),
+                asset_key(source.arrival_log),
+                asset_key(tables.final_windows),
+            ],
+        )
+        made.append(firings)
+    return made

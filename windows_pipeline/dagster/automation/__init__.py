@@ -1,0 +1,1 @@
+"""What runs a pipeline in Dagster: schedules, sensors, and the jobs that they start."""

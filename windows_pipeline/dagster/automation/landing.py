@@ -1,0 +1,293 @@
+"""The sensor that runs landed days once they are complete."""
+
+# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
+
+import time
+from collections.abc import Collection, Mapping
+from datetime import date, timedelta
+from hashlib import sha256
+from typing import NamedTuple
+
+import dagster as dg
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.partitions import arrival_days, range_tags
+from windows_pipeline.query.tables.changed_days import changed_since_ingested
+from windows_pipeline.query.tables.local import UnreadableTableError
+from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.sources.landed_files import FolderState, folder_states, landed_days
+from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.windows.durations import duration_text
+
+_LEAST_SECONDS = 60
+"""The least time between two looks."""
+_MOST_DAYS = 31
+"""A tick lists the folders of at most so many new days, and a run has no more of them."""
+_WATCHED_DAYS = 7
+"""A tick lists the folders of so many of the newest published days, to see what changed."""
+_OPEN = [
+    status
+    for status in dg.DagsterRunStatus
+    if status
+    not in (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
+]
+
+
+class Waiting(BaseModel):
+    """A day that is not complete: its folder's digest, and since when it is so, in s since 1970."""
+
+    model_config = ConfigDict(frozen=True)
+
+    digest: str
+    since: float
+
+
+class Cursor(BaseModel):
+    """What a tick leaves for the next one, by day.
+
+    Attributes:
+        waiting: The days that are not published.
+        requested: The digests of the folders for which a run was requested, of days that are not
+            published.
+        unchanged: The digests of the folders of published days that were found to be as ingested.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    waiting: dict[date, Waiting] = Field(default_factory=dict)
+    requested: dict[date, str] = Field(default_factory=dict)
+    unchanged: dict[date, str] = Field(default_factory=dict)
+
+
+class NewDays(NamedTuple):
+    """The landed days in order, as far as a run of them can be complete.
+
+    Attributes:
+        days: The days from the first that is not published to the last before a missing day,
+            published ones among them.
+        missing: The first day that has no folder and is not published, if later days have landed.
+    """
+
+    days: list[date]
+    missing: date | None
+
+
+class Found(NamedTuple):
+    """What a tick found of the new days.
+
+    Attributes:
+        days: The days to run, without a gap; none if there is nothing to run.
+        reasons: Why other days are not run, in sentences.
+        cursor: The next tick's cursor, without `unchanged`.
+    """
+
+    days: list[date]
+    reasons: list[str]
+    cursor: Cursor
+
+
+def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinition | None:
+    """The sensor of a pipeline whose days are ingested whole; None for a stream.
+
+    A tick requests the job that materializes every asset, for the days that are complete: their
+    folder has a file `_SUCCESS`, or nothing changed in it for the time that the pipeline's file
+    names. Days before them must be published or complete, too, because a missing day blocks all
+    later days. While a run of the job is open, the tick does nothing.
+
+    A published day is not run again. If its files changed since, the tick says so.
+    """
+    if not pipeline.source.by_days:
+        return None
+    declared = pipeline.schedule.on_landing
+    enabled = dg.DefaultSensorStatus.RUNNING, dg.DefaultSensorStatus.STOPPED
+    job = f"{pipeline.name}_all"
+
+    @dg.sensor(
+        name=f"{pipeline.name}_landing",
+        job_name=job,
+        minimum_interval_seconds=_LEAST_SECONDS,
+        default_status=enabled[0 if declared.enabled else 1],
+        description=f"Materializes landed days of {pipeline.name} once they are complete.",
+    )
+    def complete_days(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        runs = context.instance.get_run_records(
+            dg.RunsFilter(job_name=job, statuses=_OPEN), limit=1
+        )
+        if runs:
+            return dg.SkipReason(f"run {runs[0].dagster_run.run_id} is not finished")
+        try:
+            return _tick(context, pipeline, settings)
+        except FileNotFoundError as error:
+            return dg.SkipReason(str(error))
+
+    return complete_days
+
+
+def _tick(
+    context: dg.SensorEvaluationContext, pipeline: Pipeline, settings: Settings
+) -> dg.SensorResult | dg.SkipReason:
+    path = resolve(pipeline.source.required_path, settings.landing)
+    partitions = arrival_days(pipeline)
+    raw_events = asset_key(source_tables(pipeline, settings.warehouse).raw_events)
+    keys = context.instance.get_materialized_partitions(raw_events)
+    published = {date.fromisoformat(key) for key in keys}
+    known = set(partitions.get_partition_keys())
+    landed = [day for day in landed_days(path) if day.isoformat() in known]
+    new = new_days(pipeline.partitions.start, landed, published)
+    cursor = _read(context)
+    unpublished = [day.isoformat() for day in new.days if day not in published]
+    statuses = context.instance.get_status_by_partition(raw_events, unpublished, partitions) or {}
+    active = [k for k, status in statuses.items() if status == dg.AssetPartitionStatus.IN_PROGRESS]
+    if active:
+        return dg.SkipReason(f"a run of {min(active)} is not finished")
+
+    states = folder_states(path, map(date.fromisoformat, unpublished))
+    quiet_ms = pipeline.schedule.on_landing.quiet
+    found = complete(new, states, cursor, quiet_ms, time.time())
+    changed, unchanged = _changes(pipeline, settings, path, landed, published, cursor)
+    for sentence in changed:
+        context.log.warning(sentence)
+    following = found.cursor.model_copy(update={"unchanged": unchanged})
+    text = following.model_dump_json(exclude_defaults=True)
+    if found.days:
+        return dg.SensorResult([_request(found.days, states)], cursor=text)
+    reasons = [*found.reasons, *changed] or ["every landed day is published"]
+    return dg.SensorResult(skip_reason="; ".join(reasons), cursor=text)
+
+
+def new_days(start: date, landed: Collection[date], published: Collection[date]) -> NewDays:
+    """The days that a run may have.
+
+    Args:
+        start: The pipeline's first day.
+        landed: The days that have a folder.
+        published: The days that are published, which may have no folder any more.
+    """
+    day, found, new = start, list[date](), 0
+    there = {*landed, *published}
+    last = max(there, default=start)
+    while day in there:
+        new += day not in published
+        if new > _MOST_DAYS:
+            return NewDays(found, None)
+        if new:
+            found.append(day)
+        day += timedelta(days=1)
+    return NewDays(found, day if day < last else None)
+
+
+def complete(
+    new: NewDays,
+    states: Mapping[date, FolderState],
+    before: Cursor,
+    quiet_ms: int | None,
+    now: float,
+) -> Found:
+    """Decides which days to run.
+
+    Args:
+        new: The days that a run may have.
+        states: The states of the folders of those that are not published.
+        before: What the tick before left.
+        quiet_ms: How long nothing may have changed in a folder; None if only a mark counts.
+        now: The time of the tick, in s since 1970.
+    """
+    waiting = {
+        day: Waiting(digest=state.digest, since=now)
+        if day not in before.waiting or before.waiting[day].digest != state.digest
+        else before.waiting[day]
+        for day, state in states.items()
+    }
+    days: list[date] = []
+    incomplete = None
+    for day in new.days:
+        if day in states and not states[day].is_marked:
+            unchanged_ms = (now - waiting[day].since) * 1000
+            if quiet_ms is None or unchanged_ms < quiet_ms:
+                incomplete = day
+                break
+        days.append(day)
+    reasons = []
+    if incomplete is not None:
+        reasons.append(f"{incomplete} is not complete: {_lacks(quiet_ms)}")
+    if new.missing is not None:
+        reasons.append(
+            f"{new.missing} has no folder, and all later days wait for it; land its files, or an "
+            "empty folder for a day without events"
+        )
+    requested = {day: digest for day, digest in before.requested.items() if day in states}
+    candidates = [day for day in days if day in states]
+    again = [day for day in candidates if requested.get(day) == states[day].digest]
+    if candidates and len(again) == len(candidates):
+        reasons.insert(
+            0,
+            f"{again[0]} was run, is not published, and its files are as they were; see why its "
+            "run ended, and re-execute the run. A changed file or another complete day starts "
+            "a new run",
+        )
+        days = []
+    elif not candidates:
+        days = []
+    else:
+        requested |= {day: states[day].digest for day in candidates}
+    return Found(days, reasons, Cursor(waiting=waiting, requested=requested))
+
+
+def _lacks(quiet_ms: int | None) -> str:
+    if quiet_ms is None:
+        return "its folder has no file _SUCCESS"
+    return (
+        f"its folder has no file _SUCCESS, and must not change for {duration_text(quiet_ms)} "
+        "from one tick to another"
+    )
+
+
+def _changes(
+    pipeline: Pipeline,
+    settings: Settings,
+    path: str,
+    landed: Collection[date],
+    published: Collection[date],
+    cursor: Cursor,
+) -> tuple[list[str], dict[date, str]]:
+    """What changed in published days, in sentences; and the digests of those that did not."""
+    watched = sorted(set(published).intersection(landed))[-_WATCHED_DAYS:]
+    digests = {day: state.digest for day, state in folder_states(path, watched).items()}
+    other = [day for day, digest in digests.items() if cursor.unchanged.get(day) != digest]
+    if not other:
+        return [], digests
+    try:
+        found = changed_since_ingested(pipeline, settings.warehouse, path, other)
+    except UnreadableTableError:  # nothing says what the files were
+        return [], {}
+    firsts = {file.day: file for file in reversed(found)}
+    texts = [
+        f"{day} changed after it was published ({file.name} {file.change}) and is not run again. "
+        f"To ingest it again: windows-pipeline run {pipeline.name} --from {day} --to {day}. Where "
+        f"that would change final windows: windows-pipeline correct {pipeline.name} --from {day} "
+        "--cause TEXT"
+        for day, file in sorted(firsts.items())
+    ]
+    return texts, {day: digest for day, digest in digests.items() if day not in firsts}
+
+
+def _read(context: dg.SensorEvaluationContext) -> Cursor:
+    if not context.cursor:
+        return Cursor()
+    try:
+        return Cursor.model_validate_json(context.cursor)
+    except ValidationError:
+        context.log.warning("the cursor must be one of this sensor, and is not; it begins anew")
+        return Cursor()
+
+
+def _request(days: Collection[date], states: Mapping[date, FolderState]) -> dg.RunRequest:
+    """Requests a run of days; its key is that of the days and of what lies in their folders."""
+    first, last = min(days).isoformat(), max(days).isoformat()
+    digests = "".join(states[day].digest for day in sorted(days) if day in states)
+    landed = sha256(digests.encode()).hexdigest()[:16]
+    if first == last:
+        return dg.RunRequest(run_key=f"{last} {landed}", partition_key=last)
+    return dg.RunRequest(run_key=f"{first}...{last} {landed}", tags=range_tags(first, last))

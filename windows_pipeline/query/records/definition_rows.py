@@ -1,0 +1,117 @@
+"""Rows of raw_events as a definition sees them, without Spark: its key, its filter (rule A9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.query.records.record_filter import passes
+from windows_pipeline.query.tables.arrow_values import FALSE, booleans, integer, python_rows, text
+from windows_pipeline.query.tables.keys import KeyColumn, KeyRange
+from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
+from windows_pipeline.query.tables.wanted_files import Span, Wanted
+
+_EVENT_TIME = "event_time"
+
+
+class DefinitionRows:
+    """The accepted records of a pipeline, for one definition."""
+
+    def __init__(self, raw: LocalTable, pipeline: Pipeline, windows: Windows) -> None:
+        """Takes the table raw_events, and the definition."""
+        self._raw, self._source, self._windows = raw, pipeline.source, windows
+
+    @property
+    def key_column(self) -> KeyColumn:
+        """The definition's key."""
+        names = self._windows.keyed(self._source).key_columns
+        parts = [pa.field(name, self._kind(name)) for name in names]
+        if not parts:
+            return KeyColumn(pa.string())
+        return KeyColumn(pa.struct(parts) if len(parts) > 1 else parts[0].type)
+
+    def of_key(self, keys: KeyRange, times: Span) -> pa.Table:
+        """The rows of one key of the definition, within a time; in no order."""
+        wanted = {_EVENT_TIME: times}
+        if self._windows.key is None:
+            return self._raw.read(Wanted(keys, wanted))
+        rows = self._raw.read(Wanted(times=wanted))
+        names = self._windows.keyed(self._source).key_columns
+        masks = [
+            KeyRange((value,), (value,)).keeps(self._column(rows, name))
+            for name, value in zip(names, keys.first or (), strict=bool(names))
+        ]
+        return rows.filter(reduce(pc.and_, masks)) if masks else rows
+
+    def passing(self, keys: KeyRange, times: Span) -> pa.Table:
+        """The rows of one key, within a time, that pass the definition's filter.
+
+        Raises:
+            UnreadableTableError: Only Spark can tell whether a row passes.
+        """
+        rows = self.of_key(keys, times)
+        if self._windows.where is None:
+            return rows
+        found = [self.passes(row) for row in python_rows(rows)]
+        if None in found:
+            raise UnreadableTableError(
+                f"where: without Spark, a filter must be of comparisons, sums and 'in', and this "
+                f"one has more: {self._windows.where}; read its records with Spark"
+            )
+        return rows.filter(booleans([each is True for each in found]))
+
+    def of_arrival(self, partition: str, offset: int, day: date | None) -> Iterator[pa.Table]:
+        """The rows of an offset of a source partition: one an arrival day; file by file."""
+        wanted = Wanted(days=None if day is None else frozenset((day,)))
+        for file in self._raw.files(wanted):
+            places = self._raw.read(wanted, [file], ["source_partition", "offset"])
+            mask = pc.fill_null(pc.equal(places["source_partition"], text(partition)), FALSE)
+            mask = pc.and_(mask, pc.equal(places["offset"], integer(offset)))
+            if pc.any(mask).as_py():
+                rows = self._raw.read(wanted, [file])
+                yield rows.filter(mask)
+
+    def key(self, row: Mapping[str, Any]) -> Any:
+        """The definition's key of a row; of several columns a dict of the parts by name."""
+        names = self._windows.keyed(self._source).key_columns
+        values = self.values(row)
+        if len(names) > 1:
+            return {name: values[name] for name in names}
+        return values[names[0]] if names else None
+
+    def passes(self, row: Mapping[str, Any]) -> bool | None:
+        """Whether a row passes the definition's filter; None if only Spark can tell."""
+        where = self._windows.where
+        return True if where is None else passes(str(where), self.values(row))
+
+    def values(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row's values by the names of the source's columns."""
+        source = self._source
+        found = {name: row[name] for name in source.types if name in row}
+        names = source.key_columns
+        found |= row["key"] if len(names) > 1 else dict.fromkeys(names, row["key"])
+        found[source.event_time] = row[_EVENT_TIME]
+        if source.source_partition is not None:
+            found[source.source_partition] = row["source_partition"]
+        return found
+
+    def _kind(self, name: str) -> pa.DataType:
+        """The type of a column of the source."""
+        schema, names = self._raw.schema, self._source.key_columns
+        if name not in names:
+            return schema.field(name).type
+        key = schema.field("key").type
+        return key.field(name).type if len(names) > 1 else key
+
+    def _column(self, rows: pa.Table, name: str) -> Any:
+        """A column of the source by its own name."""
+        names = self._source.key_columns
+        if name not in names:
+            return rows[name]
+        return pc.struct_field(rows["key"], name) if len(names) > 1 else rows["key"]

@@ -1,0 +1,122 @@
+"""What records met when they arrived: stream time, watermark, close time (rules A2 to A4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windows_pipeline.arrival.watermark import Arrival, Timeline, build_timeline
+from windows_pipeline.config import Pipeline
+from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.query.tables.arrival_days import LogPart
+from windows_pipeline.query.tables.arrow_values import TRUE, integer
+
+_COLUMNS = ("arrival_unit", "source_partition", "batch")
+
+
+class MetTimes(NamedTuple):
+    """What a record met when it arrived, in milliseconds since 1970.
+
+    Attributes:
+        event_ms: Its event time.
+        stream_ms: The stream time of its source partition, the record included.
+        watermark_ms: The watermark before its arrival unit; None if there was none.
+        close_ms: The close time: windows that end before it were closed.
+    """
+
+    event_ms: int
+    stream_ms: int
+    watermark_ms: int | None
+    close_ms: int
+
+
+class RecordTimes:
+    """The times of a pipeline's records, for the windows of one definition."""
+
+    def __init__(self, pipeline: Pipeline, log: Sequence[LogPart], delay_ms: int) -> None:
+        """Takes the arrival log.
+
+        Args:
+            pipeline: The pipeline.
+            log: The rows of its arrival log.
+            delay_ms: Close time is stream time, or the watermark if later, less this delay.
+        """
+        arrivals = (Arrival(*part[:2], part.max_event_time_ms, *part[5:7]) for part in log)
+        first_day, idle_after_ms = pipeline.partitions.start, pipeline.source.idle_after
+        self._timeline: Timeline = build_timeline(arrivals, first_day, idle_after_ms)
+        self._last_batch = max((part.batch for part in log if part.batch is not None), default=None)
+        self._delay_ms = delay_ms
+
+    def of(self, rows: pa.Table) -> list[MetTimes | None]:
+        """The times of rows of raw_events; None for those that count nowhere so far.
+
+        Those are rows that the log lacks, and rows of days that a missing day blocks.
+        """
+        columns = [rows[name].to_pylist() for name in _COLUMNS]
+        times = [_milliseconds(rows[name]) for name in ("event_time", "running_max")]
+        return [self._met(*row) for row in zip(*columns, *times, strict=True)]
+
+    def late_by_ms(self, rows: pa.Table) -> np.ndarray[Any, Any]:
+        """How far records were behind stream time, or the watermark if later, as they arrived.
+
+        Args:
+            rows: Rows of raw_events, all of one arrival day.
+
+        Returns:
+            Milliseconds, 0 or more; nothing for rows that count nowhere so far.
+        """
+        unit = self._timeline.unit(rows["arrival_unit"][0].as_py()) if rows.num_rows else None
+        if unit is None:
+            return np.empty(0, np.int64)
+        if self._last_batch is not None:
+            is_known = pc.less_equal(rows["batch"], integer(self._last_batch))
+            rows = rows.filter(pc.fill_null(is_known, TRUE))
+        partitions = rows["source_partition"].combine_chunks().dictionary_encode()
+        before = np.array(
+            [
+                max(unit.watermark_before_ms, unit.stream_time_before_ms.get(name, NEVER_MS))
+                for name in partitions.dictionary.to_pylist()
+            ],
+            np.int64,
+        )
+        if not len(before):
+            return before
+        event, running = (_in_ms(rows[name]).to_numpy() for name in ("event_time", "running_max"))
+        met = np.maximum(running, before[partitions.indices.to_numpy()])
+        late: np.ndarray[Any, Any] = np.maximum(met - event, 0)
+        return late
+
+    def closed_after_ms(self, day: date) -> int | None:
+        """The close time after an arrival day; None if the log does not say."""
+        unit = self._timeline.unit(day)
+        return None if unit is None else unit.watermark_after_ms - self._delay_ms
+
+    def _met(
+        self, day: date, partition: str, batch: int | None, event_ms: int, running_ms: int
+    ) -> MetTimes | None:
+        unit = self._timeline.unit(day)
+        last = self._last_batch
+        if unit is None or (batch is not None and last is not None and batch > last):
+            return None
+        stream_ms = max(running_ms, unit.stream_time_before_ms.get(partition, NEVER_MS))
+        before_ms = unit.watermark_before_ms
+        return MetTimes(
+            event_ms,
+            stream_ms,
+            None if before_ms == NEVER_MS else before_ms,
+            max(stream_ms, before_ms) - self._delay_ms,
+        )
+
+
+def _milliseconds(times: pa.ChunkedArray) -> list[int]:
+    found: list[int] = _in_ms(times).to_pylist()
+    return found
+
+
+def _in_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    return times.cast(pa.timestamp("ms", tz=times.type.tz), safe=False).cast(pa.int64())

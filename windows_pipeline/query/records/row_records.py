@@ -1,0 +1,74 @@
+"""The records that count in the window of a row, without Spark (rules F1, F2, F5).
+
+A stored window says how far its records lie apart, so the records between its bounds are enough:
+no other one of its key is in it, and none lies between two of it in the order that counts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from windows_pipeline.query.records.arrived_records import ArrivedRecord
+from windows_pipeline.windows import GracedRows, RowWindow, SlideRows
+from windows_pipeline.windows.frames.bounds import FrameUnit
+
+
+def records_of_row(
+    records: Sequence[ArrivedRecord], spec: GracedRows, row: Mapping[str, Any], record_count: int
+) -> list[ArrivedRecord]:
+    """The records that count in the window of a row.
+
+    Args:
+        records: The key's records between the window's bounds, in the order of event time, then
+            of arrival.
+        spec: The windows.
+        row: What names the row: the columns of `ROW_KEY`.
+        record_count: How many records the window has.
+
+    Returns:
+        The records, in the order by which the window goes; none if its row is not there.
+    """
+    in_order = [each for each in records if each.time_ms >= each.close_ms]
+    if spec.by_arrival:
+        in_order.sort(key=_arrival)
+    name = (row["record_arrival_unit"], row["source_partition"], row["offset"])
+    at = next((index for index, each in enumerate(in_order) if _named(each) == name), None)
+    if at is None:
+        return []
+    found = [_frame(window, in_order, at, record_count) for window in spec.outer]
+    first = min(frame.start for frame in found)
+    return in_order[first : max(frame.stop for frame in found)]
+
+
+def _frame(
+    window: RowWindow, in_order: Sequence[ArrivedRecord], at: int, record_count: int
+) -> range:
+    """Which records the window of the row at an index has."""
+    match window:
+        case SlideRows(unit=FrameUnit.RANGE, back=back, ahead=ahead):
+            row_ms = in_order[at].time_ms
+            first = 0 if back is None else bisect_left(in_order, row_ms - back, key=_time_ms)
+            end = len(in_order)
+            if ahead is not None:
+                end = bisect_right(in_order, row_ms + ahead, key=_time_ms)
+        case SlideRows(back=back, ahead=ahead):
+            first = 0 if back is None else max(at - back, 0)
+            end = len(in_order) if ahead is None else max(at + ahead + 1, 0)
+        case _:  # blocks and sessions up to the row; where one begins, its row count says
+            first, end = at + 1 - record_count, at + 1
+    return range(first, max(first, end))
+
+
+def _time_ms(record: ArrivedRecord) -> int:
+    return record.time_ms
+
+
+def _arrival(record: ArrivedRecord) -> tuple[date, int]:
+    return (record.unit, record.offset)
+
+
+def _named(record: ArrivedRecord) -> tuple[date, str, int]:
+    return (record.unit, record.partition, record.offset)

@@ -1,0 +1,148 @@
+"""The records that count in a window, and why it is final, without Spark (rules E5, F5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.query.records.arrived_records import ARRIVAL, ArrivedRecord, arrived_records
+from windows_pipeline.query.records.definition_rows import DefinitionRows
+from windows_pipeline.query.records.record_times import RecordTimes
+from windows_pipeline.query.records.row_records import records_of_row
+from windows_pipeline.query.stored_window import StoredWindow
+from windows_pipeline.query.tables.arrival_days import log_parts
+from windows_pipeline.query.tables.arrow_values import booleans, instants, microseconds
+from windows_pipeline.query.tables.keys import KeyRange, in_order
+from windows_pipeline.query.tables.local import LocalTable
+from windows_pipeline.query.tables.wanted_files import Span
+from windows_pipeline.storage.catalog import source_tables
+from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
+
+_MS_US = 1_000
+
+
+@dataclass(frozen=True)
+class TracedWindow:
+    """A final window and its records.
+
+    Attributes:
+        records: The columns of raw_events, with `stream_time` and `close_time` as they were when
+            the record arrived, and `late_by_ms`, how far its event time was behind stream time;
+            in the order of event time, then of arrival.
+        closed_at_ms: The close time after the arrival unit that closed the window; None if the log
+            does not say.
+    """
+
+    records: pa.Table
+    closed_at_ms: int | None
+
+
+def records_of_window(
+    pipeline: Pipeline, windows_name: str, warehouse: str, window: StoredWindow, keys: KeyRange
+) -> TracedWindow:
+    """Finds the records that count in a final window.
+
+    Args:
+        pipeline: The pipeline.
+        windows_name: The window definition.
+        warehouse: The folder of all tables.
+        window: The window, of the table `final`.
+        keys: The window's key.
+
+    Raises:
+        NoTableError: A table does not exist.
+        TableDamagedError: A file of a table is damaged.
+        UnreadableTableError: A table is not for readers other than Spark, or only Spark can tell
+            whether a record passes the definition's filter.
+    """
+    windows = pipeline.windows[windows_name]
+    spec = windows.spec
+    source = source_tables(pipeline, warehouse)
+    times = RecordTimes(pipeline, log_parts(source.arrival_log), spec.close_delay_ms)
+    raw = DefinitionRows(LocalTable(source.raw_events), pipeline, windows)
+    start_us, end_us = microseconds(window.start), microseconds(window.end)
+    if isinstance(spec, SessionWindows):
+        rows = _run_around(raw, keys, (start_us, end_us), spec.gap_ms * _MS_US)
+    else:
+        last_us = end_us - isinstance(spec, TimeWindows)  # hopping windows exclude their end
+        rows = raw.passing(keys, Span(start_us, last_us))
+    rows = in_order(rows, ("event_time", *ARRIVAL))
+    records = list(arrived_records(rows, times))
+    if isinstance(spec, SessionWindows):
+        counted = _session(records, spec.gap_ms, (start_us // _MS_US, end_us // _MS_US))
+    elif isinstance(spec, GracedRows):
+        counted = records_of_row(records, spec, window.other, window.record_count)
+    else:
+        last_ms = end_us // _MS_US - isinstance(spec, TimeWindows)
+        counted = [record for record in records if record.close_ms <= last_ms]
+    return TracedWindow(_with_times(rows, counted), times.closed_after_ms(window.arrival_unit))
+
+
+def _run_around(
+    raw: DefinitionRows, keys: KeyRange, bounds: tuple[int, int], gap_us: int
+) -> pa.Table:
+    """A key's records between two silences longer than the gap, of which a session is a part."""
+    first_us, last_us = bounds
+    reach_us = gap_us
+    while True:
+        from_us, to_us = first_us - reach_us - gap_us, last_us + reach_us + gap_us
+        rows = raw.passing(keys, Span(from_us, to_us))
+        times = np.unique(rows["event_time"].cast(pa.int64()).to_numpy())
+        silences = np.flatnonzero(np.diff(times) > gap_us)
+        before = silences[times[silences + 1] <= first_us]
+        after = silences[times[silences] >= last_us]
+        begins = times[before[-1] + 1] if len(before) else times[0]
+        ends = times[after[0]] if len(after) else times[-1]
+        # A record just beyond the edge could belong to the run.
+        if begins > from_us + gap_us and ends < to_us - gap_us:
+            return raw.passing(keys, Span(int(begins), int(ends)))
+        reach_us *= 2
+
+
+def _session(
+    records: Sequence[ArrivedRecord], gap_ms: int, bounds: tuple[int, int]
+) -> list[ArrivedRecord]:
+    """The records of the session with these bounds, joined in the order of arrival (rule D2)."""
+    sessions: list[list[ArrivedRecord]] = []
+    for record in sorted(records, key=_arrival):
+        merged, others = [record], []
+        for session in sessions:
+            is_open = session[-1].time_ms >= record.close_ms
+            nearest = min(abs(each.time_ms - record.time_ms) for each in session)
+            if is_open and nearest <= gap_ms:
+                merged += session
+            else:
+                others.append(session)
+        merged.sort(key=lambda each: each.time_ms)
+        if merged[-1].time_ms >= record.close_ms:
+            sessions = [*others, merged]
+    for session in sessions:
+        if (session[0].time_ms, session[-1].time_ms) == bounds:
+            return session
+    return []
+
+
+def _arrival(record: ArrivedRecord) -> tuple[int, str, date, int]:
+    """What orders the merge of the source partitions: stream time, partition, arrival (rule A1)."""
+    return (record.close_ms, record.partition, record.unit, record.offset)
+
+
+def _with_times(rows: pa.Table, counted: Sequence[ArrivedRecord]) -> pa.Table:
+    """The rows of the records, with what they met when they arrived."""
+    chosen = np.zeros(rows.num_rows, dtype=bool)
+    in_rows = sorted(counted)
+    chosen[[record.position for record in in_rows]] = True
+    late = np.array([each.stream_time_ms - each.time_ms for each in in_rows], np.int64)
+    return (
+        rows.filter(booleans(chosen))
+        .append_column("stream_time", instants([each.stream_time_ms for each in in_rows]))
+        .append_column("close_time", instants([each.close_ms for each in in_rows]))
+        .append_column(
+            "late_by_ms", pa.Array.from_buffers(pa.int64(), len(late), [None, pa.py_buffer(late)])
+        )
+    )

@@ -1,0 +1,1 @@
+"""Rows of tables at one version, read without Spark where they lie in local folders."""

@@ -1,0 +1,56 @@
+"""Which ingested days have landed files that changed since; without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date, datetime
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.config.fields import epoch_ms
+from windows_pipeline.query.tables.local import LocalTable, NoTableError
+from windows_pipeline.query.tables.wanted_files import Wanted
+from windows_pipeline.sources.file_changes import ChangedFile, file_changes
+from windows_pipeline.sources.landed_files import landed_files
+from windows_pipeline.storage import catalog
+
+
+def changed_since_ingested(
+    pipeline: Pipeline, warehouse: str, path: str, days: Collection[date]
+) -> list[ChangedFile]:
+    """The files of some ingested days that were added, deleted or changed since, by day and name.
+
+    Args:
+        pipeline: The pipeline.
+        warehouse: The folder of its tables.
+        path: The folder of day folders.
+        days: Days that were ingested and that have a folder.
+
+    Raises:
+        NoTableError: Nothing was ingested by days.
+        UnreadableTableError: Only Spark reads the tables.
+        TableDamagedError: A table is not as it was written.
+    """
+    known = _files_of(catalog.landed_files(pipeline, warehouse), days)
+    if pipeline.source.skips_bad_files:
+        try:
+            left_out = _files_of(catalog.quarantined_files(pipeline, warehouse), days)
+        except NoTableError:
+            left_out = {}
+        known |= {(day, name.partition("/")[2]): state for (day, name), state in left_out.items()}
+    return file_changes(known, landed_files(path, days))
+
+
+def _files_of(
+    spec: catalog.TableSpec, days: Collection[date]
+) -> dict[tuple[date, str], tuple[int | None, int | None]]:
+    columns = ("arrival_unit", "file", "size_bytes", "written")
+    rows = LocalTable(spec).read(Wanted(), columns=columns).to_pylist()
+    return {
+        (row["arrival_unit"], row["file"]): (row["size_bytes"], _ms(row["written"]))
+        for row in rows
+        if row["arrival_unit"] in days
+    }
+
+
+def _ms(instant: datetime | None) -> int | None:
+    return None if instant is None else epoch_ms(instant)

@@ -1,0 +1,63 @@
+"""What a store needs of a table, whoever reads the table: the driver alone, or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Protocol
+
+import pyarrow as pa
+
+from windows_pipeline.query.tables.keys import KeyColumn
+from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
+from windows_pipeline.storage.catalog import TableSpec
+
+
+class ReadableTable(Protocol):
+    """A table at one version; `LocalTable` has what each part means."""
+
+    @property
+    def version(self) -> int:
+        """The version that is read."""
+        ...
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        ...
+
+    @property
+    def key(self) -> KeyColumn:
+        """The table's key column."""
+        ...
+
+    @property
+    def days(self) -> set[date]:
+        """The arrival days that have rows."""
+        ...
+
+    def files(self, wanted: Wanted) -> list[FileEntry]:
+        """The files, or other parts, that may have wanted rows."""
+        ...
+
+    def read(
+        self,
+        wanted: Wanted,
+        files: Sequence[FileEntry] | None = None,
+        columns: Sequence[str] = (),
+    ) -> pa.Table:
+        """The wanted rows, in no order."""
+        ...
+
+
+class OpenTable(Protocol):
+    """Opens a table at a version, or at the newest."""
+
+    def __call__(self, spec: TableSpec, version: int | None = None, /) -> ReadableTable:
+        """The table.
+
+        Raises:
+            NoTableError: The table does not exist.
+            UnreadableTableError: The table is not for this reader, or has no such version.
+        """
+        ...

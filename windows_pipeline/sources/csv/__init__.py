@@ -1,0 +1,1 @@
+"""CSV files cut into records; without Spark."""
