@@ -12,9 +12,9 @@ from pathlib import Path
 from rich.console import Console
 
 from demo.prepare_flights import prepare
-from windows_pipeline.cli.console import CONSOLE, coloured
-from windows_pipeline.cli.log_file import FOLDER, LogFile
-from windows_pipeline.cli.status import Status
+from windows_pipeline.cli.terminal.console import CONSOLE, coloured
+from windows_pipeline.cli.terminal.log_file import FOLDER, LogFile
+from windows_pipeline.cli.terminal.status import Status
 
 _ROOT = Path(__file__).parent.parent
 _FLIGHTS = _ROOT / "data" / "flights"
@@ -23,7 +23,10 @@ _INTERRUPTED = 130
 
 
 def main() -> int:
-    """Lands the flights, materializes the assets, prints a summary; returns the exit status."""
+    """Lands the flights, materializes the assets, prints a summary; returns the exit status.
+
+    An interrupt ends the process.
+    """
     # The console shows the progress; what Spark's JVM and Dagster print goes to the log.
     log = LogFile(_ROOT / FOLDER, "demo")
     with log.captured():
@@ -32,7 +35,10 @@ def main() -> int:
         except KeyboardInterrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             CONSOLE.print("stopped; to run the demo again: make demo")
-            return _INTERRUPTED
+            CONSOLE.file.flush()
+            # Python's own end would wait for the thread that still runs a step. Ended here, what
+            # a JVM prints that is just being started goes to the log, too.
+            os._exit(_INTERRUPTED)
         except FileExistsError as error:
             CONSOLE.print(coloured(str(error), "red"), soft_wrap=True)
         except Exception as error:  # noqa: BLE001  the log has the trace
@@ -81,8 +87,4 @@ def _run(console: Console, log: Path) -> int:
 
 
 if __name__ == "__main__":
-    exit_status = main()
-    if exit_status == _INTERRUPTED:
-        # Python's own end would wait for the thread that still runs a step. Spark's JVM ends, too.
-        os._exit(exit_status)
-    sys.exit(exit_status)
+    sys.exit(main())
