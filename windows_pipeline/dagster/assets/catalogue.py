@@ -32,7 +32,8 @@ def table_spec(
     """The asset of a table.
 
     Its code version is the digest of the definition that its rows follow, so Dagster shows an
-    edited definition as a change.
+    edited definition as a change. The definition's name is one of its kinds, as a node of the
+    graph shows these, but only the last part of a key.
 
     Args:
         pipeline: The pipeline.
@@ -50,7 +51,7 @@ def table_spec(
         asset_key(stored),
         deps=deps,
         group_name=pipeline.name,
-        kinds={"pyspark", "delta"},
+        kinds={"pyspark", "delta", *(() if name is None else (name,))},
         description="\n\n".join(described),
         owners=pipeline.owners,
         tags={**pipeline.tags, **({} if name is None else {"windows": name})},

@@ -1,0 +1,42 @@
+"""What Dagster's catalogue shows of a pipeline's assets, by which people tell them apart."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+
+import dagster as dg
+import yaml
+
+from tests.support.pipeline_texts import FLIGHTS
+from windows_pipeline.config import load_pipelines
+from windows_pipeline.dagster import build_definitions
+from windows_pipeline.settings import Settings
+
+SETTINGS = Settings(warehouse="tables", pipelines=Path("pipelines"), landing=".", spark={})
+
+
+def specs(folder: Path, **hourly: str) -> dict[str, dg.AssetSpec]:
+    """The assets of a pipeline of two definitions by their keys, with changes of the first one."""
+    declared = yaml.safe_load(FLIGHTS)
+    windows = declared["windows"]["hourly"]
+    declared["windows"] = {"hourly": {**windows, **hourly}, "again": deepcopy(windows)}
+    (folder / "flights.yaml").write_text(yaml.safe_dump(declared, sort_keys=False))
+    definitions = build_definitions(load_pipelines(folder), SETTINGS)
+    found = definitions.resolve_all_asset_specs()
+    return {spec.key.to_user_string(): spec for spec in found}
+
+
+def test_the_graph_names_the_definition_of_each_table(tmp_path: Path) -> None:
+    """Tables of two definitions have one name; their nodes show which definition they are of."""
+    found = specs(tmp_path)
+    for name in ("hourly", "again"):
+        assert found[f"flights/{name}/final_windows"].kinds == {"pyspark", "delta", name}
+    assert found["flights/raw_events"].kinds == {"pyspark", "delta"}
+    assert {spec.group_name for spec in found.values()} == {"flights"}
+
+
+def test_an_edited_definition_changes_the_version_of_its_tables_alone(tmp_path: Path) -> None:
+    before, after = specs(tmp_path), specs(tmp_path, grace="2 hours")
+    changed = {key for key in before if before[key].code_version != after[key].code_version}
+    assert changed == {key for key in before if key.startswith("flights/hourly/")}
