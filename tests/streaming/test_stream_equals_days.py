@@ -224,15 +224,16 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
     # In Dagster, which runs every check.
     ran = run_in_dagster(own)
     assert_checked(own, ran)
-    (raw,) = [
-        made.metadata
-        for made in (
-            event.step_materialization_data.materialization
-            for event in ran.all_events
-            if event.is_step_materialization
-        )
-        if made.asset_key.path[-1] == "raw_events"
-    ]
+    made = {
+        "/".join(event.asset_key.path[1:]): event.step_materialization_data.materialization.metadata
+        for event in ran.all_events
+        if event.is_step_materialization and event.asset_key is not None
+    }
+    raw = made["raw_events"]
+    assert "data:image/svg+xml" in str(raw["lateness"].value)
+    for name in ("sums", "hops"):
+        assert "data:image/svg+xml" in str(made[f"{name}/final_windows"]["records_a_window"].value)
+        assert made[f"{name}/alerts"]["plot"].value
     counted = [raw[name].value for name in ("micro_batches", "accepted", "rejected")]
     assert counted == [1, 1, 1]
     tables = window_tables(pipeline, "sums", own.warehouse)

@@ -90,25 +90,31 @@ class ResultEvents:
         yield from correction_events(tables, result, cause)
 
     def of_stream(
-        self, batches: Sequence[BatchResult], *, with_sizes: bool = False
+        self, batches: Sequence[BatchResult], *, is_whole: bool = False
     ) -> Iterator[dg.AssetMaterialization]:
         """A materialization of each table and day that a stream's micro-batches changed.
 
         Args:
             batches: The micro-batches.
-            with_sizes: Whether to count each table's rows, too, which takes a query where only
-                Spark reaches the tables: too long after each micro-batch.
+            is_whole: Whether these are all of a run. Then each table's rows are counted, too, and
+                its days are plotted, which takes too long after each micro-batch.
         """
-        days = sorted({day.isoformat() for batch in batches for day in batch.units})
+        days = sorted({day for batch in batches for day in batch.units})
         for table in self._tables.values() if days else ():
+            drawn = self._plotted(table, days) if is_whole else {}
             metadata = batch_metadata(batches)
-            if with_sizes:
+            if is_whole:
                 metadata |= {
                     "dagster/row_count": dg.MetadataValue.int(table.count(self._spark)),
                     "delta_version": dg.MetadataValue.int(table.version(self._spark)),
+                    **column_lineage(self._pipeline, table, self._warehouse),
                 }
             for day in days:
-                yield dg.AssetMaterialization(asset_key(table), partition=day, metadata=metadata)
+                yield dg.AssetMaterialization(
+                    asset_key(table),
+                    partition=day.isoformat(),
+                    metadata={**drawn.get(day, {}), **metadata},
+                )
 
     def of_published(
         self, name: str, results: Sequence[CheckResult], days: Sequence[date]
@@ -131,11 +137,9 @@ class ResultEvents:
     ) -> Iterator[dg.AssetMaterialization]:
         """One materialization a day; the last one has what describes the whole table, too."""
         days = sorted(result.facts)
-        extra: Mapping[date, Metadata] = {}
-        if days and table.name in self._plots:
-            extra = self._plots[table.name](self._spark, days)
+        drawn = self._plotted(table, days)
         for day in days:
-            metadata: Metadata = dict(extra.get(day, {}))
+            metadata: Metadata = dict(drawn.get(day, {}))
             if day == days[-1]:
                 metadata |= run_metadata(table, result)
                 metadata |= column_lineage(self._pipeline, table, self._warehouse)
@@ -143,6 +147,11 @@ class ResultEvents:
             yield dg.AssetMaterialization(
                 asset_key(table), metadata=metadata, partition=day.isoformat()
             )
+
+    def _plotted(self, table: Table, days: Sequence[date]) -> Mapping[date, Metadata]:
+        """The plots of a table's days; none of a table that is not plotted."""
+        plots = self._plots.get(table.name)
+        return {} if plots is None or not days else plots(self._spark, days)
 
 
 class InstanceReport:

@@ -72,7 +72,7 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 context.log_event(event)
 
         run_stream(session, pipeline, settings, every=every, on_batch=report)
-        yield from events.of_stream(batches, with_sizes=True)
+        yield from events.of_stream(batches, is_whole=True)
         arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
         days = _days_to_check(batches, read_log(session, arrival_log))
         if not days:
