@@ -20,7 +20,7 @@ from pathlib import Path
 
 from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS
 from windows_pipeline.cli.terminal.log_file import FOLDER, LogFile
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.status import Status
 
 _HOST = "127.0.0.1"
@@ -82,12 +82,12 @@ def _tell_mistakes() -> None:
         settings = load_settings(Path.cwd())
         mistakes = load_folder(settings.pipelines, settings.modules).all_problems
     except (ConfigError, SettingsError) as error:
-        tell("error", str(error))
+        say("error", str(error))
         return
     for mistake in mistakes:
-        tell("error", mistake)
+        say("error", mistake)
     if mistakes:
-        tell("note", "these files' pipelines are left out; correct them, then reload in the UI")
+        say("note", "these files' pipelines are left out; correct them, then reload in the UI")
 
 
 def _wait(stopped: threading.Event, is_over: Callable[[], bool]) -> None:

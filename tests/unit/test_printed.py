@@ -10,7 +10,7 @@ from rich.table import Table
 from tests.support.command_line import call
 from windows_pipeline.checks.run import Check, CheckResult
 from windows_pipeline.cli.terminal.console import PlainConsole, coloured
-from windows_pipeline.cli.terminal.printed import print_checks, tell
+from windows_pipeline.cli.terminal.printed import print_checks, say
 from windows_pipeline.cli.terminal.status import Status
 
 HOSTILE = ["[/x]", "[red]", "[bold red]a[/]", ":x:", ":smiley:", "[link=a]b[/link]", "\\[red]", "["]
@@ -54,8 +54,8 @@ def test_a_line_and_a_grid_show_text_as_it_is(
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_an_error_shows_text_as_it_is(capfd: pytest.CaptureFixture[str], text: str) -> None:
-    tell("error", f"{text} is no name")
-    tell("warning", text)
+    say("error", f"{text} is no name")
+    say("warning", text)
     assert capfd.readouterr().err == f"error: {text} is no name\nwarning: {text}\n"
 
 
@@ -81,7 +81,7 @@ def test_control_characters_are_printed_escaped(
 ) -> None:
     console.print("a\x1b[2Jb\x07c\rd\te\u202ef")
     assert out.getvalue() == "a\\x1b[2Jb\\x07c\\rd       e\\u202ef\n"
-    tell("error", "a\x1b[2Jb\nc")
+    say("error", "a\x1b[2Jb\nc")
     assert capfd.readouterr().err == "error: a\\x1b[2Jb\nc\n"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from windows_pipeline.cli.session import StartSession
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 
 if TYPE_CHECKING:  # read when a command needs them, so that `--help` answers at once
     from windows_pipeline.config import Pipeline
@@ -77,7 +77,7 @@ def declared(name: str) -> tuple[Settings, Pipeline]:
             raise ConfigError([f"{missing}, or correct these files:", *loaded.all_problems])
         raise ValueError(missing)
     for file in loaded.problems:
-        tell(
+        say(
             "warning",
             f"{file}: is left out, as it has mistakes; to see them: windows-pipeline validate",
         )

@@ -20,7 +20,7 @@ from windows_pipeline.cli.arguments import (
 )
 from windows_pipeline.cli.session import begin
 from windows_pipeline.cli.terminal.console import CONSOLE
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.status import Status
 
 
@@ -265,7 +265,7 @@ def trace(
         if key is None:  # the alert is not known
             text = f"--alert: {error}, or name the window by KEY and TIME"
             raise UnreadableTableError(text) from error
-        tell("note", f"{error}; starting Spark")
+        say("note", f"{error}; starting Spark")
     else:
         return
     if as_json:

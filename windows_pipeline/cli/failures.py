@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from windows_pipeline.cli.arguments import project_settings
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 
 _NOTED = frozenset({"run", "stream", "correct", "rebuild", "check", "maintain"})
 """The commands that somebody may have started by a clock."""
@@ -62,4 +62,4 @@ def _note(command: str, arguments: Mapping[str, Any], text: str) -> None:
     except (ConfigError, SettingsError):
         return  # the command's own error says so
     except OSError as error:
-        tell("warning", f"nobody will be told that this failed: {error}")
+        say("warning", f"nobody will be told that this failed: {error}")

@@ -32,7 +32,7 @@ from windows_pipeline.cli.questions.state import status
 from windows_pipeline.cli.report import report
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
 from windows_pipeline.cli.terminal.console import ERRORS
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.text.references import without_values
 
 _MOST_CHARACTERS = 300
@@ -103,14 +103,14 @@ def _with_verbose(function: Callable[..., None]) -> Callable[..., None]:
         call.command = str(context.info_name)
         call.is_verbose = verbose
         if verbose:
-            tell("log", str(call.log.path))
+            say("log", str(call.log.path))
         if takes_context:
             arguments["context"] = context
         try:
             with noting_failures(call.command, arguments):
                 function(**arguments)
         except KeyboardInterrupt:
-            tell("note", "stopped; to go on, give the same command again")
+            say("note", "stopped; to go on, give the same command again")
             raise typer.Exit(_INTERRUPTED) from None
 
     def added(name: str, annotation: object, default: object) -> inspect.Parameter:
@@ -156,15 +156,15 @@ def _report(call: Invocation, error: Exception) -> int:
 
     fault = explained(error)
     if fault is not None:
-        tell("error", str(fault))
+        say("error", str(fault))
         if fault.is_foreign and _add_trace(call, error, or_print=False):
-            tell("log", f"{call.log.path} has the trace")
+            say("log", f"{call.log.path} has the trace")
         return fault.status
     text = " ".join(innermost(error).split())
     cut = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
-    tell("error", cut)
+    say("error", cut)
     _add_trace(call, error)
-    tell("log", f"{call.log.path} has the trace")
+    say("log", f"{call.log.path} has the trace")
     return 1
 
 
@@ -183,7 +183,7 @@ def _add_trace(call: Invocation, error: Exception, *, or_print: bool = True) -> 
         call.log.add_trace(error)
         has_trace = True
     except OSError as no_log:
-        tell("warning", f"no log is written: {no_log}")
+        say("warning", f"no log is written: {no_log}")
         has_trace = False
     if call.is_verbose or (or_print and not has_trace):
         trace = without_values("".join(traceback.format_exception(error)))

@@ -11,7 +11,7 @@ import typer
 
 from windows_pipeline.cli.arguments import PipelineName, declared, parsed_instant
 from windows_pipeline.cli.terminal.console import CONSOLE
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.status import Status
 from windows_pipeline.text.counts import counted
 
@@ -45,7 +45,7 @@ def notify(
         _print(pipeline, told, "would be told" if dry_run else "told")
     for one in told:
         if one.failed:
-            tell(
+            say(
                 "warning",
                 f"{pipeline} {one.target}: {counted(one.waiting, 'event')} waiting, as a "
                 f"message was not taken: {one.reason}; to send again: "

@@ -13,7 +13,7 @@ import typer
 
 from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS
 from windows_pipeline.cli.terminal.log_file import FOLDER, LogFile
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.status import Status
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def begin(context: typer.Context, text: str) -> Status:
     try:
         context.with_resource(call.log.captured())
     except OSError as error:
-        tell("warning", f"no log is written, and messages of Spark follow: {error}")
+        say("warning", f"no log is written, and messages of Spark follow: {error}")
     lines = ERRORS if call.is_verbose else None
     return context.with_resource(Status(CONSOLE, text, lines))
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from pyspark.sql import SparkSession
 
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.jobs.job import JobResult
@@ -105,7 +105,7 @@ def _opened(pipeline: Pipeline, settings: Settings, spark: SparkSession) -> dict
 
 def _warn(kind: str, error: Exception) -> None:
     cause = str(error).strip().splitlines() or [type(error).__name__]
-    tell(
+    say(
         "warning",
         f"{kind} does not show this run's results, which are in the tables: {cause[0]}",
     )

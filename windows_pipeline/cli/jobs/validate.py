@@ -9,7 +9,7 @@ import typer
 
 from windows_pipeline.cli.arguments import project_settings
 from windows_pipeline.cli.terminal.console import CONSOLE
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.text.problems import listed, nearest
 
 
@@ -45,7 +45,7 @@ def validate(
                 continue
             warnings = [] if problem is None else [problem.text]
             for text in (*warnings, *column_warnings(file, pipeline.source, landing)):
-                tell("warning", text)
+                say("warning", text)
         CONSOLE.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
     if refused:
         raise ConfigError(refused)
@@ -98,5 +98,5 @@ def _landing() -> str | None:
     try:
         return project_settings().landing
     except SettingsError as error:
-        tell("warning", f"source.path was not looked at: {error}")
+        say("warning", f"source.path was not looked at: {error}")
         return None

@@ -17,7 +17,7 @@ from windows_pipeline.cli.arguments import (
     parsed_span,
 )
 from windows_pipeline.cli.terminal.console import CONSOLE, printable
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.status import Status
 from windows_pipeline.text.counts import counted
 
@@ -86,7 +86,7 @@ def explain(
     else:
         _print(found, asked, answer)
     if answer.are_more:
-        tell("note", f"there are more such records; raise --limit {limit} to see them")
+        say("note", f"there are more such records; raise --limit {limit} to see them")
 
 
 def _print(pipeline: Pipeline, asked: str, answer: Explanation) -> None:

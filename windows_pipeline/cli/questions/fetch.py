@@ -16,7 +16,7 @@ from windows_pipeline.cli.arguments import (
     parsed_instant,
 )
 from windows_pipeline.cli.terminal.console import CONSOLE
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.status import Status
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
@@ -67,7 +67,7 @@ def fetch(
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
     if with_open and not found.windows[name].partial_results:
-        tell("note", f"{pipeline}/{name} has partial_results: false, so no open windows are stored")
+        say("note", f"{pipeline}/{name} has partial_results: false, so no open windows are stored")
     with Status(CONSOLE, f"{pipeline} {name}: reading"):
         store = _opened(settings, found, name, with_open=with_open)
         answer = _asked(store, key, first, last, newest_first=newest_first)
@@ -82,7 +82,7 @@ def fetch(
         aggregates = [aggregate.name for aggregate in found.windows[name].aggregate_list]
         print_grid(store.name, rows, [*_FIRST_COLUMNS, *aggregates], newest_last=False)
     if are_more:
-        tell("note", f"{store.name} has more windows; raise --limit {limit} to see them")
+        say("note", f"{store.name} has more windows; raise --limit {limit} to see them")
 
 
 def _none_found(

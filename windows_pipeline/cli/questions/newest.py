@@ -18,7 +18,7 @@ from windows_pipeline.cli.arguments import (
     parsed_days,
 )
 from windows_pipeline.cli.terminal.console import CONSOLE
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.status import Status
 
 if TYPE_CHECKING:
@@ -182,11 +182,11 @@ def _show(
     if not found:
         raise NoTableError("\n".join(missing))
     for text in missing:
-        tell("warning", text)
+        say("warning", text)
     if as_json:
         print_json([(table.windows, rows.rows) for table, rows in found])
         return
     for table, rows in found:
         print_grid(table.spec.name, rows.rows, table.first_columns)
         if rows.are_more:
-            tell("note", f"{table.spec.name} has older rows; raise --limit {limit} to see them")
+            say("note", f"{table.spec.name} has older rows; raise --limit {limit} to see them")

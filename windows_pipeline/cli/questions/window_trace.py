@@ -11,7 +11,7 @@ import typer
 
 from windows_pipeline.cli.arguments import chosen_windows, parsed_span
 from windows_pipeline.cli.terminal.console import CONSOLE
-from windows_pipeline.cli.terminal.printed import tell
+from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.rows import json_rows, json_value, print_grid
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.query import WindowStore
@@ -133,7 +133,7 @@ def _print(pipeline: Pipeline, name: str, windows: Windows, found: WindowTrace, 
         CONSOLE.print(_firing_text(firing))
     if len(found.firings) > limit:
         count = len(found.firings)
-        tell("note", f"it fired {count:,} times; raise --limit {limit} to see all firings")
+        say("note", f"it fired {count:,} times; raise --limit {limit} to see all firings")
     for each in found.corrections:
         CONSOLE.print(f"correction {each.number}: {each.change}, as {each.cause!r}")
     _print_records(pipeline, found.records, limit)
@@ -189,7 +189,7 @@ def _print_records(pipeline: Pipeline, records: pa.Table, limit: int) -> None:
     first = ["arrival_unit", "offset", "event_time", *arrival, *source.values, "late_by_ms"]
     print_grid("records", records.slice(0, limit), first, newest_last=False)
     if records.num_rows > limit:
-        tell("note", f"there are {records.num_rows:,} records; raise --limit {limit} to see them")
+        say("note", f"there are {records.num_rows:,} records; raise --limit {limit} to see them")
 
 
 def _firing_text(firing: StoredWindow) -> str:

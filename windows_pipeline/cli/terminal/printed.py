@@ -17,7 +17,7 @@ from windows_pipeline.cli.terminal.status import Status
 from windows_pipeline.text.counts import counted
 from windows_pipeline.text.references import without_values
 
-if TYPE_CHECKING:  # importing them takes seconds, and `tell` is wanted at once
+if TYPE_CHECKING:  # importing them takes seconds, and `say` is wanted at once
     from windows_pipeline.checks.run import CheckResult
     from windows_pipeline.config import Pipeline
     from windows_pipeline.jobs.days.runs import Waiting
@@ -95,17 +95,17 @@ def print_bad_files(pipeline: str, bad: Sequence[BadFileError], ingested: set[da
         ingested: The days that were ingested, before the files were bad.
     """
     for error in bad:
-        tell("error", str(error))
+        say("error", str(error))
     days = {day for error in bad for day in error.days}
     if missing := sorted(days - ingested):
-        tell(
+        say(
             "error",
             f"{pipeline}: {', '.join(map(str, missing))}: not ingested, as a file is bad; nothing "
             "closes past a missing day. Mend or remove the file, then: windows-pipeline run "
             f"{pipeline}",
         )
     for day in sorted(days & ingested):
-        tell(
+        say(
             "error",
             f"{pipeline}: {day}: not ingested again, as a file is bad; the day stays as it was. "
             "Mend or remove the file, then: "
@@ -116,8 +116,8 @@ def print_bad_files(pipeline: str, bad: Sequence[BadFileError], ingested: set[da
 def print_bad_files_of_stream(pipeline: str, bad: BadFileError) -> None:
     """Prints which files are bad, and how their stream goes on."""
     for error in bad.all:
-        tell("error", str(error))
-    tell(
+        say("error", str(error))
+    say(
         "error",
         f"{pipeline}: the files' micro-batch is not ingested, and the stream has stopped before "
         f"it. Mend or remove each file, then: windows-pipeline stream {pipeline}",
@@ -127,13 +127,13 @@ def print_bad_files_of_stream(pipeline: str, bad: BadFileError) -> None:
 def print_quarantined(pipeline: str, files: Sequence[QuarantinedFile], *, by_days: bool) -> None:
     """Prints which bad files were left out, and how their records come in."""
     for file in files[:_MOST_NAMES]:
-        tell("warning", f"{file.file}: left out: {file.cause}; {file.fix}")
+        say("warning", f"{file.file}: left out: {file.cause}; {file.fix}")
     if len(files) > _MOST_NAMES:
-        tell(
+        say(
             "warning", f"and {counted(len(files) - _MOST_NAMES, 'more file')}, in quarantined_files"
         )
     for day in sorted({file.arrival_unit for file in files if by_days})[:_MOST_NAMES]:
-        tell(
+        say(
             "warning",
             f"once mended, ingest it: windows-pipeline run {pipeline} --from {day} --to {day}",
         )
@@ -173,9 +173,9 @@ def print_changed(pipeline: str, changed: Sequence[ChangedFile]) -> bool:
 def print_without_records(files: Sequence[tuple[str, int]]) -> None:
     """Prints which files have bytes but gave no record."""
     for name, size_bytes in files[:_MOST_NAMES]:
-        tell("warning", f"{name}: no record in {size_bytes:,} bytes; land what it should hold")
+        say("warning", f"{name}: no record in {size_bytes:,} bytes; land what it should hold")
     if len(files) > _MOST_NAMES:
-        tell("warning", f"and {counted(len(files) - _MOST_NAMES, 'more file')} without a record")
+        say("warning", f"and {counted(len(files) - _MOST_NAMES, 'more file')} without a record")
 
 
 def print_records(pipeline: str, accepted: int, rejected: int, late: Mapping[str, int]) -> None:
@@ -189,7 +189,7 @@ def print_records(pipeline: str, accepted: int, rejected: int, late: Mapping[str
 def print_failed(pipeline: str, failed: Mapping[str, int]) -> None:
     """Prints in how many closed windows of each definition an aggregate can't be computed."""
     for name, count in failed.items():
-        tell(
+        say(
             "warning",
             f"{pipeline} {name}: closed windows with an aggregate that can't be computed: "
             f"{count:,}; the aggregate is null there, and {pipeline}/{name}/failed_windows has "
@@ -294,7 +294,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def tell(kind: Literal["error", "warning", "note", "log"], text: str) -> None:
+def say(kind: Literal["error", "warning", "note", "log"], text: str) -> None:
     """Prints an error, a warning, a note or where the log lies to standard error."""
     line = coloured(f"{kind}:", _STYLES[kind], f" {without_values(text)}")
     with Status.hidden():
