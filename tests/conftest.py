@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
@@ -37,7 +38,14 @@ _DELEGATION = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-previ
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Draws the seed of Hypothesis, where none is given, before Hypothesis and workers take it."""
+    """Draws the seed of Hypothesis, where none is given, before Hypothesis and workers take it.
+
+    No test of Hypothesis fails because the machine is slow.
+    """
+    hypothesis.settings.register_profile(
+        "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("patient")
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(secrets.randbelow(2**32))
 
