@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from deltalake import ColumnProperties, WriterProperties, write_deltalake
@@ -29,15 +29,23 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
     return pa.schema([(column.name, _arrow_type(column.type)) for column in columns])
 
 
-def write_rows(spec: TableSpec, rows: Sequence[Row], *, row_group_rows: int | None = None) -> None:
+def write_rows(
+    spec: TableSpec,
+    rows: Sequence[Row],
+    *,
+    row_group_rows: int | None = None,
+    compression: Literal["SNAPPY", "GZIP"] = "SNAPPY",
+) -> None:
     """Appends rows as a version of the table; a row names the columns that have a value.
 
     Args:
         spec: The table.
         rows: The rows.
         row_group_rows: At most so many rows are in a row group; None for any number.
+        compression: Of the pages.
     """
     properties = WriterProperties(
+        compression=compression,
         max_row_group_size=row_group_rows,
         column_properties={
             name: ColumnProperties(statistics_enabled="CHUNK") for name in spec.sorted_by

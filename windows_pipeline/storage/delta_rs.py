@@ -19,7 +19,6 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import (
     ColumnProperties,
     CommitProperties,
@@ -41,7 +40,8 @@ from windows_pipeline.compat.delta_rs import (
 )
 from windows_pipeline.compat.hadoop_files import shares_files
 from windows_pipeline.compat.local_frame import arrow_schema
-from windows_pipeline.storage.files.damage import damage_of
+from windows_pipeline.storage.files.damage import damage_of, table_name
+from windows_pipeline.storage.files.data_file import open_data_file
 from windows_pipeline.storage.files.delta_log import entries_of_files, files_hold_exact_rows
 
 _SMALL_TYPES = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType)
@@ -242,10 +242,10 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
         with damage_of(location):
             return table.to_pyarrow_table(columns=list(columns))
     with damage_of(location):
-        files = [
-            pq.ParquetFile(f"{location}/{path}").read(list(columns), use_threads=False).cast(wanted)
-            for path in _files(table)["path"].to_pylist()
-        ]
+        files = []
+        for path in _files(table)["path"].to_pylist():
+            with open_data_file(table_name(location), f"{location}/{path}", schema) as opened:
+                files.append(opened.read(list(columns), use_threads=False).cast(wanted))
     return pa.concat_tables(files) if files else wanted.empty_table()
 
 

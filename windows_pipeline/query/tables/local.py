@@ -6,6 +6,7 @@ A file, or a row group within a file, is read if it may hold wanted rows; `wante
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import date
 from functools import reduce
 from pathlib import Path
@@ -29,8 +30,10 @@ from windows_pipeline.query.tables.wanted_files import (
     statistics,
 )
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.files.damage import damage_of
-from windows_pipeline.storage.files.delta_log import exact_files
+from windows_pipeline.storage.files.damage import TableDamagedError, damage_of
+from windows_pipeline.storage.files.data_file import open_data_file
+from windows_pipeline.storage.files.delta_log import exact_files, require_full_commits
+from windows_pipeline.storage.files.digests import LOG_FOLDER
 
 DAY = "arrival_unit"
 
@@ -116,7 +119,7 @@ class LocalTable:
             UnreadableTableError: Files of an older version were deleted since.
         """
         names = list(columns) or self.schema.names
-        schema = pa.schema([self.schema.field(name) for name in names])
+        schema = pa.schema([self._field(name) for name in names])
         found = [pa.Table.from_batches([], schema)]
         with damage_of(self.spec.name):
             try:
@@ -127,6 +130,11 @@ class LocalTable:
                 self._require_newest(error)
                 raise
         return pa.concat_tables(found)
+
+    def _field(self, name: str) -> pa.Field:
+        if name not in self.schema.names:
+            raise TableDamagedError(self.spec.name, LOG_FOLDER, f"names no column {name!r}")
+        return self.schema.field(name)
 
     def _require_newest(self, gone: FileNotFoundError) -> None:
         if self.version != open_table(self.spec).version():
@@ -141,11 +149,7 @@ class LocalTable:
         pieces = [piece for piece in self._pieces_of(file) if may_have(piece, wanted)]
         if not pieces:
             return []
-        with pq.ParquetFile(
-            f"{self.spec.location}/{file.path}",
-            metadata=self._footer(file.path),
-            coerce_int96_timestamp_unit="us",
-        ) as opened:
+        with self._opened(file, self._footers[file.path]) as opened:
             found = [self._rows_of(opened, piece, wanted, schema) for piece in pieces]
         return [rows for rows in found if rows is not None]
 
@@ -185,11 +189,13 @@ class LocalTable:
     def _pieces_of(self, file: FileEntry) -> list[Piece]:
         """The row groups of a file, which are looked up once."""
         if file.path not in self._pieces:
-            self._pieces[file.path] = self._looked_up(file)
+            with self._opened(file) as opened:
+                self._footers[file.path] = opened.metadata
+                self._pieces[file.path] = self._looked_up(file, opened.metadata)
         return self._pieces[file.path]
 
-    def _looked_up(self, file: FileEntry) -> list[Piece]:
-        footer = self._footer(file.path)
+    @staticmethod
+    def _looked_up(file: FileEntry, footer: pq.FileMetaData) -> list[Piece]:
         found = []
         for number in range(footer.num_row_groups):
             group = footer.row_group(number)
@@ -201,10 +207,11 @@ class LocalTable:
             found.append(Piece(number, file.day, smallest, largest))
         return found
 
-    def _footer(self, path: str) -> pq.FileMetaData:
-        if path not in self._footers:
-            self._footers[path] = pq.read_metadata(f"{self.spec.location}/{path}")
-        return self._footers[path]
+    def _opened(
+        self, file: FileEntry, footer: pq.FileMetaData | None = None
+    ) -> AbstractContextManager[pq.ParquetFile]:
+        path = f"{self.spec.location}/{file.path}"
+        return open_data_file(self.spec.name, path, self.schema, file.row_count, footer)
 
 
 def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
@@ -232,6 +239,7 @@ def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
                 f"{spec.name}: must have version {version} in its log, and has not: "
                 f"{str(error).splitlines()[0]}; open the newest version"
             ) from error
+    require_full_commits(spec.name, location)
     with damage_of(spec.name, of_log=True):
         return DeltaTable(location)
 

@@ -8,7 +8,6 @@ from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from windows_pipeline.query.tables.local import (
     DAY,
@@ -18,6 +17,7 @@ from windows_pipeline.query.tables.local import (
 )
 from windows_pipeline.storage.catalog import TableSpec
 from windows_pipeline.storage.files.damage import damage_of
+from windows_pipeline.storage.files.data_file import open_data_file
 from windows_pipeline.storage.files.delta_log import exact_files
 
 _BATCH_ROWS = 8_192
@@ -87,7 +87,7 @@ def _newest_rows(
     # half a second.
     newest = pa.Table.from_batches([], schema)
     for day, paths in _files_by_day(entries, *days):
-        for batch in _batches([f"{spec.location}/{path}" for path in paths]):
+        for batch in _batches(spec, schema, paths):
             with_day = with_columns(batch, schema, day)
             if null_column is not None:
                 with_day = with_day.filter(pc.is_null(with_day[null_column]))
@@ -112,12 +112,12 @@ def _files_by_day(
     return [found[day] for day in sorted(found, reverse=True)]
 
 
-def _batches(files: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(spec: TableSpec, schema: pa.Schema, files: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of Parquet files, some at a time.
 
     Arrow's scanner would leave threads behind, and a process that exits just after reading a small
     table sometimes aborts (pyarrow 26, deltalake 1.6).
     """
     for file in files:
-        with pq.ParquetFile(file) as opened:
+        with open_data_file(spec.name, f"{spec.location}/{file}", schema) as opened:
             yield from opened.iter_batches(_BATCH_ROWS, use_threads=False)

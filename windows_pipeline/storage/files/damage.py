@@ -79,11 +79,11 @@ def damage_of(table: str, *, of_log: bool = False) -> Iterator[None]:
         is_sure = isinstance(error, _OF_DAMAGE) or type(error).__name__ == _PANIC
         is_sure = is_sure or (of_log and isinstance(error, DeltaError))
         is_sure = is_sure or (isinstance(error, _OF_READERS) and bool(_SIGNS.search(text)))
-        if _NO_DAMAGE.search(text) or not is_sure:
+        if is_environment(error) or not is_sure:
             raise
         path = _PATH.search(text)
         raise TableDamagedError(
-            _named(table), path and path[1], "is gone" if _is_gone(error) else _first_line(text)
+            table_name(table), path and path[1], "is gone" if _is_gone(error) else _first_line(text)
         ) from error
 
 
@@ -127,6 +127,16 @@ def naming_damage() -> Iterator[None]:
         raise damaged from error
 
 
+def is_environment(error: BaseException) -> bool:
+    """Whether an error of reading is the machine's, such as a missing permission: no damage."""
+    return bool(_NO_DAMAGE.search(str(error)))
+
+
+def first_line(error: object) -> str:
+    """The first line of what a reader said, at most so long that a message can have it."""
+    return _first_line(str(error))
+
+
 def table_of(path: Path) -> str | None:
     """The name of the table of ours that a file belongs to; None for any other file."""
     for folder in path.parents:
@@ -143,7 +153,8 @@ def _paths_in(text: str) -> Iterator[Path]:
             yield Path(unquote(found[1][start:]))
 
 
-def _named(table: str) -> str:
+def table_name(table: str) -> str:
+    """The name of a table that is named, or lies in a folder of this name."""
     return (_name_in_warehouse(Path(table)) or table) if table.startswith("/") else table
 
 
