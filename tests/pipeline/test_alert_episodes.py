@@ -19,6 +19,7 @@ from tests.support.oracle.windows import SlidingDefinition, WindowRow
 from tests.support.spark_cases import instant, sample, texts
 from windows_pipeline.incremental.alerts import RuleSql, broken_rules, episodes, with_episodes
 from windows_pipeline.incremental.notifications import episode_events
+from windows_pipeline.incremental.silences import with_next_record
 from windows_pipeline.windows import SlidingWindows
 
 LENGTH_MS = 10
@@ -154,7 +155,7 @@ def test_notifications_are_those_of_the_oracle(
     final_windows: DataFrame, cases: Sequence[Case]
 ) -> None:
     """Rule E6: of any severities; the first unit whose close time is later closes a window."""
-    definition = SlidingDefinition(time_difference=LENGTH_MS, grace=0)
+    definition = SlidingDefinition(time_difference=LENGTH_MS, grace=0, emit_empty=True)
 
     def closed_in(last_ms: Column) -> Column:
         unit = F.lit(None).cast("date")
@@ -162,14 +163,16 @@ def test_notifications_are_those_of_the_oracle(
             unit = F.when(last_ms < close, F.lit(unit_day(number))).otherwise(unit)
         return unit
 
-    alerts = in_one_job(final_windows).withColumn(
-        "arrival_unit", closed_in(F.unix_millis("window_end"))
-    )
+    unit = closed_in(F.unix_millis("window_end"))
+    alerts = in_one_job(final_windows).withColumn("arrival_unit", unit)
+    seen = final_windows.withColumn("key", key_of_case()).where(unit.isNotNull())
+    followed = with_next_record(alerts.withColumn("key", key_of_case()), seen)
     happened = episode_events(
-        alerts.where("arrival_unit IS NOT NULL"),
-        SlidingWindows(LENGTH_MS, 0),
+        followed.where("arrival_unit IS NOT NULL").withColumn("key", F.col("key.key")),
+        SlidingWindows(LENGTH_MS, 0, emit_empty=True),
         ("window_start", "window_end"),
         ("worst",),
+        {},
         F.col("arrival_unit") > F.lit(unit_day(0)),
         closed_in,
     )
@@ -178,6 +181,7 @@ def test_notifications_are_those_of_the_oracle(
         (
             row.number, (row.arrival_unit - unit_day(0)).days, row.key, row.episode_start_ms,
             row.event, row.window_start_ms, row.window_end_ms, row.until_ms,
+            row.severity,
         )
         for row in milliseconds(happened, *times).collect()
         if row.event == "ended" or row.arrival_unit > unit_day(0)
@@ -189,11 +193,23 @@ def test_notifications_are_those_of_the_oracle(
         raised = oracle_alerts.alerts(closed, breaks, severity)
         wanted += [
             (number, *event)
-            for event in oracle_notifications.events(raised, CLOSES, definition)
+            for event in oracle_notifications.events(raised, CLOSES, definition, closed)
             if event.event == "ended" or event.unit > 0
         ]
     assert {event[4] for event in wanted} == {"opened", "worsened", "ended"}
+    assert any(event[4] == "ended" and silent_before(cases[event[0]], event) for event in wanted)
     assert texts(found) == texts(wanted)
+
+
+def key_of_case() -> Column:
+    """The key with its case, as a key's windows are those of one case."""
+    return F.struct("key", "case")
+
+
+def silent_before(case: Case, event: tuple[object, ...]) -> bool:
+    """Whether an episode lasted until a window that is none of its alerts."""
+    until = event[-2]
+    return any(row.end == until and row.record_count == 3 for row in case if row.key == event[2])
 
 
 def unit_day(unit: int) -> date:
