@@ -157,13 +157,7 @@ def test_notifications_are_those_of_the_oracle(
     """Rule E6: of any severities; the first unit whose close time is later closes a window."""
     definition = SlidingDefinition(time_difference=LENGTH_MS, grace=0, emit_empty=True)
 
-    def closed_in(last_ms: Column) -> Column:
-        unit = F.lit(None).cast("date")
-        for number, close in reversed(list(enumerate(CLOSES))):
-            unit = F.when(last_ms < close, F.lit(unit_day(number))).otherwise(unit)
-        return unit
-
-    unit = closed_in(F.unix_millis("window_end"))
+    unit = closed_in(F.unix_millis("window_end"), CLOSES)
     alerts = in_one_job(final_windows).withColumn("arrival_unit", unit)
     seen = final_windows.withColumn("key", key_of_case()).where(unit.isNotNull())
     followed = with_next_record(alerts.withColumn("key", key_of_case()), seen)
@@ -174,7 +168,7 @@ def test_notifications_are_those_of_the_oracle(
         ("worst",),
         {},
         F.col("arrival_unit") > F.lit(unit_day(0)),
-        closed_in,
+        lambda last_ms: closed_in(last_ms, CLOSES),
     )
     times = ("episode_start", "window_start", "window_end", "until")
     found = [
@@ -199,6 +193,60 @@ def test_notifications_are_those_of_the_oracle(
     assert {event[4] for event in wanted} == {"opened", "worsened", "ended"}
     assert any(event[4] == "ended" and silent_before(cases[event[0]], event) for event in wanted)
     assert texts(found) == texts(wanted)
+
+
+# Key, end and number of records of final windows. `b` has a record soon after its silence, and the
+# second silence of `a` breaks no rule; `c` has no record again.
+SILENCES = [
+    ("a", 0, 1), ("a", 11, 0), ("a", 50, 1), ("a", 61, 0), ("a", 90, 1),
+    ("b", 0, 1), ("b", 11, 0), ("b", 15, 1),
+    ("c", 0, 1), ("c", 11, 0),
+    (None, 0, 1), (None, 11, 0), (None, 150, 2), (None, 155, 3),
+]  # fmt: skip
+
+
+def test_a_silence_ends_with_the_next_record(spark: SparkSession) -> None:
+    """Rules B8, E6: whenever that comes; and a severity follows from how long it took."""
+    closes = (20, 60, 200)
+    rows = [(key, instant(end - LENGTH_MS), instant(end), count) for key, end, count in SILENCES]
+    columns = "key string, window_start timestamp, window_end timestamp, record_count bigint"
+    final = spark.createDataFrame(rows, columns)
+    early = "record_count = 0 AND unix_millis(window_end) < 20"
+    rules = {"quiet 0": RuleSql(early, "`episode_ms`")}
+    raised = with_episodes(broken_rules(final, rules), rules)
+    unit = closed_in(F.unix_millis("window_end"), closes)
+    happened = episode_events(
+        with_next_record(raised.withColumn("arrival_unit", unit), final),
+        SlidingWindows(LENGTH_MS, 0, emit_empty=True),
+        ("window_start", "window_end"),
+        (),
+        rules,
+        F.lit(True),
+        lambda last_ms: closed_in(last_ms, closes),
+    )
+    found = {
+        ((row.arrival_unit - unit_day(0)).days, row.key, row.event, row.since_ms, row.until_ms,
+         row.window_end_ms, row.severity)
+        for row in milliseconds(happened, "since", "until", "window_end").collect()
+    }  # fmt: skip
+    assert found == {
+        (0, "a", "opened", 1, 11, 11, 10.0),
+        (1, "a", "ended", 1, 50, 11, 49.0),
+        (0, "b", "opened", 1, 11, 11, 10.0),
+        # Until 21 another window could have continued the episode, and 21 is past the first unit.
+        (1, "b", "ended", 1, 15, 11, 14.0),
+        (0, "c", "opened", 1, 11, 11, 10.0),
+        (0, None, "opened", 1, 11, 11, 10.0),
+        (2, None, "ended", 1, 150, 11, 149.0),
+    }
+
+
+def closed_in(last_ms: Column, closes: Sequence[int]) -> Column:
+    """The first unit whose close time is later than an instant; null if none is."""
+    unit = F.lit(None).cast("date")
+    for number, close in reversed(list(enumerate(closes))):
+        unit = F.when(last_ms < close, F.lit(unit_day(number))).otherwise(unit)
+    return unit
 
 
 def key_of_case() -> Column:
