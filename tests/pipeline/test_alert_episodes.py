@@ -19,6 +19,7 @@ from tests.support.oracle.windows import SlidingDefinition, WindowRow
 from tests.support.spark_cases import instant, sample, texts
 from windows_pipeline.incremental.alerts import RuleSql, broken_rules, episodes, with_episodes
 from windows_pipeline.incremental.notifications import episode_events
+from windows_pipeline.incremental.silences import with_next_record
 from windows_pipeline.windows import SlidingWindows
 
 LENGTH_MS = 10
@@ -154,30 +155,27 @@ def test_notifications_are_those_of_the_oracle(
     final_windows: DataFrame, cases: Sequence[Case]
 ) -> None:
     """Rule E6: of any severities; the first unit whose close time is later closes a window."""
-    definition = SlidingDefinition(time_difference=LENGTH_MS, grace=0)
+    definition = SlidingDefinition(time_difference=LENGTH_MS, grace=0, emit_empty=True)
 
-    def closed_in(last_ms: Column) -> Column:
-        unit = F.lit(None).cast("date")
-        for number, close in reversed(list(enumerate(CLOSES))):
-            unit = F.when(last_ms < close, F.lit(unit_day(number))).otherwise(unit)
-        return unit
-
-    alerts = in_one_job(final_windows).withColumn(
-        "arrival_unit", closed_in(F.unix_millis("window_end"))
-    )
+    unit = closed_in(F.unix_millis("window_end"), CLOSES)
+    alerts = in_one_job(final_windows).withColumn("arrival_unit", unit)
+    seen = final_windows.withColumn("key", key_of_case()).where(unit.isNotNull())
+    followed = with_next_record(alerts.withColumn("key", key_of_case()), seen)
     happened = episode_events(
-        alerts.where("arrival_unit IS NOT NULL"),
-        SlidingWindows(LENGTH_MS, 0),
+        followed.where("arrival_unit IS NOT NULL").withColumn("key", F.col("key.key")),
+        SlidingWindows(LENGTH_MS, 0, emit_empty=True),
         ("window_start", "window_end"),
         ("worst",),
+        {},
         F.col("arrival_unit") > F.lit(unit_day(0)),
-        closed_in,
+        lambda last_ms: closed_in(last_ms, CLOSES),
     )
     times = ("episode_start", "window_start", "window_end", "until")
     found = [
         (
             row.number, (row.arrival_unit - unit_day(0)).days, row.key, row.episode_start_ms,
             row.event, row.window_start_ms, row.window_end_ms, row.until_ms,
+            row.severity,
         )
         for row in milliseconds(happened, *times).collect()
         if row.event == "ended" or row.arrival_unit > unit_day(0)
@@ -189,11 +187,77 @@ def test_notifications_are_those_of_the_oracle(
         raised = oracle_alerts.alerts(closed, breaks, severity)
         wanted += [
             (number, *event)
-            for event in oracle_notifications.events(raised, CLOSES, definition)
+            for event in oracle_notifications.events(raised, CLOSES, definition, closed)
             if event.event == "ended" or event.unit > 0
         ]
     assert {event[4] for event in wanted} == {"opened", "worsened", "ended"}
+    assert any(event[4] == "ended" and silent_before(cases[event[0]], event) for event in wanted)
     assert texts(found) == texts(wanted)
+
+
+# Key, end and number of records of final windows. `b` has a record soon after its silence, and the
+# second silence of `a` breaks no rule; `c` has no record again.
+SILENCES = [
+    ("a", 0, 1), ("a", 11, 0), ("a", 50, 1), ("a", 61, 0), ("a", 90, 1),
+    ("b", 0, 1), ("b", 11, 0), ("b", 15, 1),
+    ("c", 0, 1), ("c", 11, 0),
+    (None, 0, 1), (None, 11, 0), (None, 150, 2), (None, 155, 3),
+]  # fmt: skip
+
+
+def test_a_silence_ends_with_the_next_record(spark: SparkSession) -> None:
+    """Rules B8, E6: whenever that comes; and a severity follows from how long it took."""
+    closes = (20, 60, 200)
+    rows = [(key, instant(end - LENGTH_MS), instant(end), count) for key, end, count in SILENCES]
+    columns = "key string, window_start timestamp, window_end timestamp, record_count bigint"
+    final = spark.createDataFrame(rows, columns)
+    early = "record_count = 0 AND unix_millis(window_end) < 20"
+    rules = {"quiet 0": RuleSql(early, "`episode_ms`")}
+    raised = with_episodes(broken_rules(final, rules), rules)
+    unit = closed_in(F.unix_millis("window_end"), closes)
+    happened = episode_events(
+        with_next_record(raised.withColumn("arrival_unit", unit), final),
+        SlidingWindows(LENGTH_MS, 0, emit_empty=True),
+        ("window_start", "window_end"),
+        (),
+        rules,
+        F.lit(True),
+        lambda last_ms: closed_in(last_ms, closes),
+    )
+    found = {
+        ((row.arrival_unit - unit_day(0)).days, row.key, row.event, row.since_ms, row.until_ms,
+         row.window_end_ms, row.severity)
+        for row in milliseconds(happened, "since", "until", "window_end").collect()
+    }  # fmt: skip
+    assert found == {
+        (0, "a", "opened", 1, 11, 11, 10.0),
+        (1, "a", "ended", 1, 50, 11, 49.0),
+        (0, "b", "opened", 1, 11, 11, 10.0),
+        # Until 21 another window could have continued the episode, and 21 is past the first unit.
+        (1, "b", "ended", 1, 15, 11, 14.0),
+        (0, "c", "opened", 1, 11, 11, 10.0),
+        (0, None, "opened", 1, 11, 11, 10.0),
+        (2, None, "ended", 1, 150, 11, 149.0),
+    }
+
+
+def closed_in(last_ms: Column, closes: Sequence[int]) -> Column:
+    """The first unit whose close time is later than an instant; null if none is."""
+    unit = F.lit(None).cast("date")
+    for number, close in reversed(list(enumerate(closes))):
+        unit = F.when(last_ms < close, F.lit(unit_day(number))).otherwise(unit)
+    return unit
+
+
+def key_of_case() -> Column:
+    """The key with its case, as a key's windows are those of one case."""
+    return F.struct("key", "case")
+
+
+def silent_before(case: Case, event: tuple[object, ...]) -> bool:
+    """Whether an episode lasted until a window that is none of its alerts."""
+    until = event[-2]
+    return any(row.end == until and row.record_count == 3 for row in case if row.key == event[2])
 
 
 def unit_day(unit: int) -> date:

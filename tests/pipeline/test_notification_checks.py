@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import dagster as dg
@@ -43,12 +43,22 @@ ROWS = {
     "aggregates": {"s": "sum(v)"},
     "alerts": {"busy": {"when": "record_count >= 2", "severity": "s"}},
 }
+SILENCES = {
+    "kind": "sliding",
+    "time_difference": "10 ms",
+    "grace": "0 ms",
+    "emit_empty": True,
+    "aggregates": {"s": "sum(v)"},
+    "alerts": {"quiet": {"when": "record_count = 0", "severity": "1"}},
+}
 NOTIFY = {"notify": {"people": {"file": "told.jsonl"}}}
 # Sliding: an episode of `a` that worsens on each day and ends on the second, which has one of `b`.
 DAYS = (
     f"{HEADER}a,0,1\na,4,1\na,8,5\na,10,9\n",
     f"{HEADER}b,41,1\nb,42,1\nz,120,1\n",
 )
+# `a` is silent from 1 to 70, and after that.
+SILENT_DAYS = (f"{HEADER}a,0,1\nz,60,1\n", f"{HEADER}a,70,1\nz,120,1\n")
 
 
 class Damage(NamedTuple):
@@ -71,9 +81,9 @@ def table_of(project: SmallProject) -> Table:
     return table
 
 
-def run(project: SmallProject, windows: Mapping[str, object]) -> None:
+def run(project: SmallProject, windows: Mapping[str, object], days: Sequence[str] = DAYS) -> None:
     project.declare(windows, top=NOTIFY)
-    for number, text in enumerate(DAYS, 1):
+    for number, text in enumerate(days, 1):
         project.land(number, text)
     status, said = project.ingest("run")
     assert status == 0, said
@@ -130,7 +140,14 @@ DAMAGES = [
         f"{OF_A}'ended'", {"until": "timestamp_millis(unix_millis(until) - 6)"},
         {"ended_once_and_last"},
     ),
-    Damage(f"{OF_A}'ended'", {"arrival_unit": "DATE'2026-11-01'"}, {"ended_once_and_last"}),
+    Damage(
+        f"{OF_A}'ended'", {"arrival_unit": "DATE'2026-11-01'"},
+        {"ended_once_and_last", "ended_with_a_window"},
+    ),
+    Damage(
+        f"{OF_A}'ended'", {"until": "timestamp_millis(unix_millis(until) + 1)"},
+        {"ended_with_a_window"},
+    ),
     Damage(f"{OF_A}'worsened' AND severity > 10", {"event": "'ended'"}, {"ended_once_and_last"}),
     Damage(f"{OF_A}'ended'", {"retracted_by": "0"}, {"retractions_hold"}),
     Damage(f"{OF_A}'ended'", {"event": "'retracted'", "correction": "1"}, {"retractions_hold"}),
@@ -156,8 +173,15 @@ def test_each_check_finds_its_damage(project: SmallProject, spark: SparkSession)
 @pytest.mark.parametrize(
     ("windows", "how"),
     [
-        (SESSIONS, Damage(f"{OF_A}'ended'", {"until": "until + INTERVAL '1' SECOND"}, set())),
-        (ROWS, Damage(f"{OF_A}'opened'", {"event": "'ended'"}, set())),
+        (
+            SESSIONS,
+            Damage(
+                f"{OF_A}'ended'",
+                {"until": "until + INTERVAL '1' SECOND"},
+                {"ended_once_and_last", "ended_with_a_window"},
+            ),
+        ),
+        (ROWS, Damage(f"{OF_A}'opened'", {"event": "'ended'"}, {"ended_once_and_last"})),
     ],
     ids=["sessions", "rows"],
 )
@@ -167,7 +191,20 @@ def test_an_end_is_that_of_the_kind(
     """Rule E6: a session ends its episode when it opens it; no end of rows is known."""
     run(project, windows)
     assert failed(project, spark) == set()
-    assert failed(project, spark, how) == {"ended_once_and_last"}
+    assert failed(project, spark, how) == how.fails
+
+
+def test_a_silence_ends_at_a_record(project: SmallProject, spark: SparkSession) -> None:
+    """Rules B8, E6: neither between records nor at the end of an empty window."""
+    run(project, SILENCES, SILENT_DAYS)
+    assert events(project) == [
+        ("a", "opened", 1), ("a", "ended", 2), ("a", "opened", 2), ("z", "opened", 2),
+    ]  # fmt: skip
+    assert failed(project, spark) == set()
+    for until_ms in (65, 81):
+        moved = {"until": f"timestamp_millis({until_ms})"}
+        how = Damage(f"{OF_A}'ended'", moved, {"ended_with_a_window"})
+        assert failed(project, spark, how) == how.fails, until_ms
 
 
 def test_the_shell_and_dagster_find_damage(

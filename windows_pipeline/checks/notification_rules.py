@@ -8,7 +8,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.checks.run import Check
+from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.incremental.notifications import EPISODE, longest_overlap_ms
+from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.windows import PipelineWindows, SessionWindows
 
@@ -38,6 +40,7 @@ def notification_checks(spec: PipelineWindows) -> list[Check]:
             f"Of the notifications of an episode that stand, {_ended_text(spec)} (rule E6)",
             f"_stands AND event = 'ended' AND {_wrong_end(spec)}",
         ),
+        *_ends_with_a_window(spec),
         Check(
             "retractions_hold",
             "What a correction retracted was there before that correction; `retracted` stands for "
@@ -58,13 +61,20 @@ def notification_checks(spec: PipelineWindows) -> list[Check]:
 
 
 def notifications_to_check(
-    notifications: DataFrame, alerts: DataFrame, spec: PipelineWindows, window: Sequence[str]
+    notifications: DataFrame,
+    alerts: DataFrame,
+    final: DataFrame,
+    closings: DataFrame,
+    spec: PipelineWindows,
+    window: Sequence[str],
 ) -> DataFrame:
     """Joins notifications of some arrival units with what the checks compare.
 
     Args:
         notifications: The notifications of the units.
         alerts: The alerts of the units that stand.
+        final: The final windows of the units.
+        closings: `arrival_unit` and `_close_before_ms` of the units.
         spec: The windows.
         window: The columns that identify a window of a key.
 
@@ -75,8 +85,9 @@ def notifications_to_check(
         there are), `_worst_before` (the largest severity of a window before it), `_later` (the
         number of rows after it), `_last_unit` and `_opened_until`. Among all rows of its episode:
         `_was_opened` (whether the row's correction retracted an `opened`) and `_stands_since` (the
-        least correction of an `opened` that stands). Also a row without event for each first alert
-        that lacks its `opened`.
+        least correction of an `opened` that stands). Of an end whose last window the unit closed,
+        `_ends_window`: whether that window is final and holds records; null of other rows. Also a
+        row without event for each first alert that lacks its `opened`.
     """
     stands = F.col("retracted_by").isNull() & (F.col("event") != "retracted")
     marked = notifications.withColumn("_stands", stands)
@@ -104,11 +115,28 @@ def notifications_to_check(
     )
     was_opened = F.array_contains("_undone", F.col("correction"))
     judged = judged.withColumn("_was_opened", was_opened).drop("_undone")
+    judged = _with_last_window(judged, final, closings, spec)
     if longest_overlap_ms(spec) is None:  # an alert of a later day may start like the first one
         return judged
     lacking = _first_alerts_without_opened(marked, alerts)
     columns = ("arrival_unit", *EPISODE, *window, "record_count", "severity")
     return judged.unionByName(lacking.select(*columns), allowMissingColumns=True)
+
+
+def _with_last_window(
+    judged: DataFrame, final: DataFrame, closings: DataFrame, spec: PipelineWindows
+) -> DataFrame:
+    """Adds `_ends_window`; see `notifications_to_check`."""
+    last = ["arrival_unit", "key", "until"]
+    held = final.where(F.col("record_count") > 0).withColumnRenamed("window_end", "until")
+    held = held.select(*last, F.lit(True).alias("_is_held")).distinct()
+    known = join_on(judged, held, last, "left")
+    known = join_on(known, closings, ["arrival_unit"], "left")
+    closed_now = last_instant(spec, timestamp_to_ms("until")) >= F.col("_close_before_ms")
+    ends_window = F.when(
+        (F.col("event") == "ended") & closed_now, F.coalesce("_is_held", F.lit(False))
+    )
+    return known.withColumn("_ends_window", ends_window).drop("_is_held", "_close_before_ms")
 
 
 def _first_alerts_without_opened(notifications: DataFrame, alerts: DataFrame) -> DataFrame:
@@ -121,6 +149,21 @@ def _first_alerts_without_opened(notifications: DataFrame, alerts: DataFrame) ->
     # A pipeline that notifies since later has no rows of earlier days.
     known = lacking.crossJoin(F.broadcast(since)).where(F.col("arrival_unit") >= F.col("_since"))
     return known.drop("_since")
+
+
+def _ends_with_a_window(spec: PipelineWindows) -> list[Check]:
+    """The check of the window that ends with its episode; no episode of windows of rows ends."""
+    if longest_overlap_ms(spec) is None and not isinstance(spec, SessionWindows):
+        return []
+    return [
+        Check(
+            "ended_with_a_window",
+            "Where the arrival unit of an `ended` that stands closed the window that ends at its "
+            "`until`, that is a final window of the key and holds records; of a silence it is "
+            "that of the key's next record (rules B8, E6)",
+            "_stands AND NOT _ends_window",
+        )
+    ]
 
 
 def _ended_text(spec: PipelineWindows) -> str:

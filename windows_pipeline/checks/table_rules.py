@@ -118,6 +118,21 @@ def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
     ]
 
 
+def closing_checks() -> list[Check]:
+    """Checks of how far windows are closed, over the rows of `closing_frame`."""
+    return [
+        Check(
+            "closed_through",
+            "The watermark moved on in each day that has records, so that windows closed; "
+            "closed_through is the close time after the day. Where it stood still, each record is "
+            "older than earlier ones, or a source partition holds the watermark back (rule A4)",
+            "records > 0 AND _watermark_after_ms <= _watermark_before_ms",
+            blocking=False,
+            is_warning=True,
+        )
+    ]
+
+
 def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
     """Checks of final windows, over a row a distinct window with its number of copies.
 

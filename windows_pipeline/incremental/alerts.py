@@ -52,7 +52,8 @@ def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> Data
 def _judged(breaking: DataFrame, rule: RuleSql) -> DataFrame:
     """Adds the severity of windows that break a rule, each an episode of its own."""
     if rule.reads_episode:
-        return _with_episode_ms(breaking, "window_start", _severity(rule))
+        bounds = "window_start", "window_end"
+        return _with_episode_ms(breaking, *bounds, "severity", _severity(rule))
     return breaking.withColumn("severity", _severity(rule))
 
 
@@ -60,10 +61,12 @@ def _severity(rule: RuleSql) -> Column:
     return F.expr(rule.severity).cast("double")
 
 
-def _with_episode_ms(alerts: DataFrame, episode_start: str, severity: Column) -> DataFrame:
+def _with_episode_ms(
+    alerts: DataFrame, since: str, until: str, name: str, severity: Column
+) -> DataFrame:
     """Adds, or replaces, a severity that reads how long the episode has lasted."""
-    lasted = timestamp_to_ms("window_end") - timestamp_to_ms(episode_start)
-    return alerts.withColumn(EPISODE_MS, lasted).withColumn("severity", severity).drop(EPISODE_MS)
+    lasted = timestamp_to_ms(until) - timestamp_to_ms(since)
+    return alerts.withColumn(EPISODE_MS, lasted).withColumn(name, severity).drop(EPISODE_MS)
 
 
 def with_episodes(alerts: DataFrame, rules: Mapping[str, RuleSql]) -> DataFrame:
@@ -94,13 +97,27 @@ def with_episodes(alerts: DataFrame, rules: Mapping[str, RuleSql]) -> DataFrame:
         .withColumn("episode_start", F.last("_begins", ignorenulls=True).over(so_far))
         .drop("_begins")
     )
-    lasting = {name: rule for name, rule in rules.items() if rule.reads_episode}
-    if not lasting:
-        return joined
+    return with_severity_until(joined, rules, "window_end", "severity")
+
+
+def with_severity_until(
+    alerts: DataFrame, rules: Mapping[str, RuleSql], until: str, name: str
+) -> DataFrame:
+    """Adds, or replaces, a severity that reads how long an alert's episode has lasted.
+
+    Args:
+        alerts: The alerts, with `severity` and `episode_start`.
+        rules: The rules by name.
+        until: The column with the time until which the episode has lasted.
+        name: The column to add: `severity` of rules that do not read how long.
+    """
     severity = F.col("severity")
-    for name, rule in lasting.items():
-        severity = F.when(F.col("rule") == name, _severity(rule)).otherwise(severity)
-    return _with_episode_ms(joined, "episode_start", severity)
+    lasting = {of: rule for of, rule in rules.items() if rule.reads_episode}
+    if not lasting:
+        return alerts.withColumn(name, severity)
+    for of, rule in lasting.items():
+        severity = F.when(F.col("rule") == of, _severity(rule)).otherwise(severity)
+    return _with_episode_ms(alerts, "episode_start", until, name, severity)
 
 
 def standing(alerts: DataFrame) -> DataFrame:

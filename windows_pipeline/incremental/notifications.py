@@ -7,15 +7,17 @@ wherever days or micro-batches were cut (rule H1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.lateness import last_instant
+from windows_pipeline.incremental.alerts import RuleSql, with_severity_until
+from windows_pipeline.incremental.silences import NEXT_RECORD, has_silences
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
-from windows_pipeline.windows import GracedRows, PipelineWindows, SessionWindows, SlidingWindows
+from windows_pipeline.windows import GracedRows, PipelineWindows, SessionWindows
 
 OPENED, WORSENED, ENDED, RETRACTED = "opened", "worsened", "ended", "retracted"
 EPISODE = ("rule", "key", "episode_start")
@@ -38,6 +40,7 @@ def episode_events(
     spec: PipelineWindows,
     window: Sequence[str],
     aggregates: Sequence[str],
+    rules: Mapping[str, RuleSql],
     is_new: Column,
     ended_in: Callable[[Column], Column],
 ) -> DataFrame:
@@ -45,10 +48,12 @@ def episode_events(
 
     Args:
         alerts: All alerts so far of the episodes of some units, and of those that these units may
-            end: the columns of the table alerts.
+            end: the columns of the table alerts and, of windows that may be silences, those of
+            `with_next_record`.
         spec: The windows.
         window: The columns that identify a window of a key.
         aggregates: The columns of the window's aggregates.
+        rules: The rules by name.
         is_new: Whether an alert is of these units.
         ended_in: The unit, of these, whose close time passed an instant in milliseconds; null if
             none of them did.
@@ -68,7 +73,7 @@ def episode_events(
     numbered = alerts.withColumns(
         {"_first": F.row_number().over(in_order) == 1, "_worse": is_worse}
     ).withColumn("_aggregates", values)
-    shown = F.struct(*window, "record_count", F.col("_aggregates").alias("aggregates"), "severity")
+    shown = _shown(window, F.col("severity"))
     is_high = F.col("_first") | F.col("_worse")
     judged = numbered.withColumns(
         {
@@ -76,24 +81,25 @@ def episode_events(
             "_last": F.lead("window_end").over(in_order).isNull(),
         }
     )
-    by_time = longest_overlap_ms(spec)
-    last_ms = last_instant(spec, timestamp_to_ms("window_end"))
-    no_unit = F.lit(None).cast("date")
-    ended = no_unit
-    if by_time is not None:
-        # Nothing follows an empty sliding window while its key is silent, however long that is.
-        is_silent = F.lit(isinstance(spec, SlidingWindows)) & (F.col("record_count") == 0)
-        is_last = F.col("_last") & ~is_silent
-        ended = F.when(is_last, ended_in(last_ms + F.lit(by_time)))
-    elif isinstance(spec, SessionWindows):
-        ended = F.when(F.col("_first") & is_new, F.col("arrival_unit"))
+    ended, until = _end(spec, is_new, ended_in)
+    worst, worst_at_end = F.col("_worst"), F.col("_worst")
+    if has_silences(spec):
+        judged = with_severity_until(judged, rules, NEXT_RECORD, "_severity_at_end")
+        worst_at_end = _worst_at_end(window)
     event = F.when(F.col("_first"), OPENED).when(F.col("_worse"), WORSENED)
     happened = F.array(
         F.struct(
             F.when(is_new & event.isNotNull(), F.col("arrival_unit")).alias("arrival_unit"),
             event.alias("event"),
+            F.col("window_end").alias("until"),
+            worst.alias("worst"),
         ),
-        F.struct(ended.alias("arrival_unit"), F.lit(ENDED).alias("event")),
+        F.struct(
+            ended.alias("arrival_unit"),
+            F.lit(ENDED).alias("event"),
+            until.alias("until"),
+            worst_at_end.alias("worst"),
+        ),
     )
     events = judged.withColumn("_event", F.explode(happened))
     return events.where(F.col("_event.arrival_unit").isNotNull()).select(
@@ -102,10 +108,47 @@ def episode_events(
         "key",
         "episode_start",
         "_event.event",
-        "_worst.*",
+        "_event.worst.*",
         F.col("episode_start").alias("since"),
-        F.col("window_end").alias("until"),
+        "_event.until",
     )
+
+
+def _shown(window: Sequence[str], severity: Column) -> Column:
+    """What a notification shows of an alert's window."""
+    aggregates = F.col("_aggregates").alias("aggregates")
+    return F.struct(*window, "record_count", aggregates, severity.alias("severity"))
+
+
+def _worst_at_end(window: Sequence[str]) -> Column:
+    """The worst window of an episode at its end.
+
+    The last one, a silence, has the severity that follows from how long the silence lasted.
+    """
+    severity, worst = F.col("_severity_at_end"), F.col("_worst.severity")
+    is_worse = F.col(NEXT_RECORD).isNotNull() & severity.isNotNull()
+    is_worse &= worst.isNull() | (severity > worst)
+    return F.when(is_worse, _shown(window, severity)).otherwise(F.col("_worst"))
+
+
+def _end(
+    spec: PipelineWindows, is_new: Column, ended_in: Callable[[Column], Column]
+) -> tuple[Column, Column]:
+    """The unit that ended the episode of an alert, null if none did, and when the episode ended.
+
+    An episode whose last window is a silence lasts until its key has a record again.
+    """
+    by_time, until = longest_overlap_ms(spec), F.col("window_end")
+    if isinstance(spec, SessionWindows):
+        return F.when(F.col("_first") & is_new, F.col("arrival_unit")), until
+    if by_time is None:
+        return F.lit(None).cast("date"), until
+    settled_ms = last_instant(spec, timestamp_to_ms(until)) + F.lit(by_time)
+    if has_silences(spec):
+        is_silent = F.col("record_count") == 0
+        until = F.when(is_silent, F.col(NEXT_RECORD)).otherwise(until)
+        settled_ms = F.when(until.isNotNull(), F.greatest(settled_ms, timestamp_to_ms(until)))
+    return F.when(F.col("_last"), ended_in(settled_ms)), until
 
 
 def retractions(before: DataFrame, after: DataFrame) -> DataFrame:

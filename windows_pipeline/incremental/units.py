@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, arrivals_in
 from windows_pipeline.arrival.merge import Merge
+from windows_pipeline.arrival.partitions import partitions_after
 from windows_pipeline.arrival.watermark import (
     Read,
     Timeline,
@@ -29,6 +30,8 @@ from windows_pipeline.windows import GracedRows, PipelineWindows
 
 Facts = dict[str, int | str]
 """What a run reports of a day: `rejected`, `late`, `closed_through_ms`, `blocked_by`."""
+_MOST_NAMES = 20
+"""A fact lists at most so many source partitions."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,20 @@ class Arrivals:
         for (unit, _), of_part in parts.items():
             rejected[unit] = rejected.get(unit, 0) + of_part
         return rejected
+
+    def partition_facts(self, days: Sequence[date], idle_after_ms: int | None) -> dict[date, Facts]:
+        """What to report of the source partitions of each day that no missing day blocks (A4)."""
+        facts: dict[date, Facts] = {}
+        for unit in self.units(days):
+            rows = (row for row in self.log if row.arrival_unit == unit.day)
+            found = partitions_after(unit, arrivals_in(rows), idle_after_ms)
+            named = {
+                "partitions_without_records": found.without_records,
+                "idle_partitions": found.idle,
+                "slowest_partitions": found.slowest,
+            }
+            facts[unit.day] = {name: _listed(of) for name, of in named.items() if of}
+        return facts
 
     def merge(self, idle_after_ms: int | None) -> Merge:
         """The merge of the source partitions over all units before the first missing one."""
@@ -152,6 +169,34 @@ def units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -
     )
 
 
+def closing_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -> DataFrame:
+    """A row a day: how many records were accepted, and how far they moved the watermark.
+
+    Returns:
+        `arrival_unit`, `records` (bigint), `_watermark_before_ms`, `_watermark_after_ms` and
+        `_closed_through_ms` (bigint: the close time after the day). The times are null if a missing
+        day blocks the day, or before the first record.
+    """
+    accepted = dict.fromkeys(days, 0)
+    for row in arrivals.log:
+        if row.arrival_unit in accepted:
+            accepted[row.arrival_unit] += row.rows
+    rows = []
+    for day in days:
+        unit, times_ms = arrivals.timeline.unit(day), (NEVER_MS, NEVER_MS, NEVER_MS)
+        if unit is not None:
+            closed_ms = close_ms(unit.watermark_after_ms, arrivals.spec.close_delay_ms)
+            times_ms = (unit.watermark_before_ms, unit.watermark_after_ms, closed_ms)
+        known_ms = [None if ms == NEVER_MS else ms for ms in times_ms]
+        rows.append((day, accepted[day], *known_ms))
+    return small_frame(
+        spark,
+        rows,
+        "arrival_unit date, records bigint, _watermark_before_ms bigint, "
+        "_watermark_after_ms bigint, _closed_through_ms bigint",
+    )
+
+
 def gapless_days_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -> DataFrame:
     """A row a day that no missing day blocks: the start of its run of consecutive days.
 
@@ -169,6 +214,11 @@ def gapless_days_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[d
             _, since, before_ms = rows[-1]
         rows.append((unit.day, since, before_ms))
     return small_frame(spark, rows, "arrival_unit date, since date, _stream_before_ms bigint")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join([*names[:_MOST_NAMES], *([f"and {more:,} more"] if more > 0 else [])])
 
 
 def day_facts(arrivals: Arrivals, days: Sequence[date]) -> dict[date, Facts]:

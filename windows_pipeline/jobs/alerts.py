@@ -11,32 +11,24 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
-from windows_pipeline.arrival.watermark import Read, close_ms
 from windows_pipeline.checks.compare import copies_by_frame, units_that_differ
 from windows_pipeline.checks.notification_rules import notification_checks, notifications_to_check
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import alerts_checks, alerts_history_checks
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.incremental.alerts import broken_rules, standing, with_episodes
+from windows_pipeline.incremental import silences
+from windows_pipeline.incremental.alerts import broken_rules, standing
 from windows_pipeline.incremental.definition_records import passing
-from windows_pipeline.incremental.lookback import lookback_from_ms
-from windows_pipeline.incremental.notifications import longest_overlap_ms
-from windows_pipeline.incremental.records import day_number, records_to_read
-from windows_pipeline.incremental.units import Arrivals
-from windows_pipeline.incremental.windows import unit_windows
+from windows_pipeline.incremental.units import units_frame
+from windows_pipeline.jobs.earlier_alerts import EarlierAlerts
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.notifications import rows_of_days
 from windows_pipeline.jobs.unfinished_batch import logged_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_units
-from windows_pipeline.storage.instants import timestamp_to_ms, with_instants, with_milliseconds
-from windows_pipeline.storage.joins import join_on
+from windows_pipeline.storage.instants import with_milliseconds
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import computed_days, notifications
-
-_FIRST_LOOK_BACK_MS = 86_400_000
 
 
 class AlertsJob(WindowsJob):
@@ -100,9 +92,10 @@ class AlertsJob(WindowsJob):
         rows = self.definition_records(logged_rows(self.source.raw_events.read(spark), log))
         cached, of_runs = [raised], []
         for run in _runs_of(days):
-            joined = self._join_to_earlier(raised, passing(rows), arrivals, run)
-            of_runs.append(cache_rows(joined))
-        every = [joined.where(in_units(days)) for joined in of_runs]
+            notifies = self.notifications is not None
+            earlier = EarlierAlerts(self, notifies, passing(rows), arrivals, run, raised, final)
+            of_runs.append(cache_rows(earlier.joined()))
+        every = [joined.where(in_units(days)).drop(silences.NEXT_RECORD) for joined in of_runs]
         null = F.lit(None).cast("bigint")
         alerts = reduce(DataFrame.unionByName, every)
         never_corrected = alerts.withColumns({"correction": null, "retracted_by": null})
@@ -120,83 +113,6 @@ class AlertsJob(WindowsJob):
     def raise_alerts(self, final: DataFrame) -> DataFrame:
         """Returns an alert for each rule that a final window breaks."""
         return broken_rules(final, self.rules)
-
-    def _join_to_earlier(
-        self, raised: DataFrame, raw: DataFrame, arrivals: Arrivals, days: Sequence[date]
-    ) -> DataFrame:
-        """Adds to each alert the start of its episode, which may lie before consecutive days.
-
-        Alerts of earlier windows are computed again from the raw records, so that the result does
-        not depend on which earlier days are materialized. The look-back doubles until every
-        episode starts within it.
-
-        Returns:
-            The days' alerts and all earlier alerts of their episodes. If there are notifications,
-            also the episodes that a window of the days could have continued.
-        """
-        raised = raised.where(in_units(days))
-        units = arrivals.units(days)
-        delay_ms = self.windows.spec.close_delay_ms
-        boundary_ms = close_ms(units[0].watermark_before_ms, delay_ms) if units else NEVER_MS
-        if boundary_ms == NEVER_MS:
-            return with_episodes(raised, self.rules)
-        near, from_ms, wanted = raised, boundary_ms, in_units(days)
-        overlap_ms = None if self.notifications is None else longest_overlap_ms(self.windows.spec)
-        if overlap_ms is not None:
-            from_ms -= overlap_ms
-            span = Closing(from_ms, boundary_ms)
-            near = raised.unionByName(self._earlier_alerts(raw, arrivals, units[0].day, span))
-            near = near.localCheckpoint()
-            wanted |= timestamp_to_ms("window_end") >= from_ms
-        joined = with_episodes(near, self.rules)
-        # A window that ends at the close time is closed, too, if its end is exclusive.
-        open_start = joined.where(wanted & (timestamp_to_ms("episode_start") <= from_ms))
-        keys = F.broadcast(open_start.select("key").distinct())
-        of_their_keys = join_on(raw, keys, ["key"], "semi")
-        of_others = None
-        if overlap_ms is not None:
-            of_others = join_on(near.where(~in_units(days)), keys, ["key"], "anti")
-        look_back_ms = _FIRST_LOOK_BACK_MS + (overlap_ms or 0)
-        while not open_start.isEmpty():
-            span = Closing(boundary_ms - look_back_ms, boundary_ms)
-            earlier = self._earlier_alerts(of_their_keys, arrivals, units[0].day, span)
-            every = raised.unionByName(earlier)
-            near = every if of_others is None else every.unionByName(of_others)
-            joined = with_episodes(near, self.rules)
-            is_open = timestamp_to_ms("episode_start") <= span.before_ms
-            open_start = joined.where(wanted & is_open)
-            look_back_ms *= 2
-        return joined
-
-    def _earlier_alerts(
-        self, raw: DataFrame, arrivals: Arrivals, day: date, closing: Closing
-    ) -> DataFrame:
-        """The alerts of windows that closed between two close times, before a day."""
-        spec = self.windows.spec
-        from_ms = lookback_from_ms(raw, spec, [closing.before_ms])[closing.before_ms]
-        reads = [
-            Read(day, unit.day, from_ms)
-            for unit in arrivals.timeline.units
-            if unit.day < day and unit.max_event_time_ms >= from_ms
-        ]
-        records = records_to_read(raw, arrivals.timeline, reads, spec.close_delay_ms)
-        windows = unit_windows(
-            records,
-            spec,
-            self.aggregates,
-            {day_number(day): closing},
-            tuning=self.tuning,
-        ).where("closed")
-        columns = [
-            field.name
-            for field in self.window_tables.final_windows.schema
-            if field.name != "arrival_unit"
-        ]
-        final = with_instants(windows).select(
-            (F.col("arrival_unit") - F.expr("INTERVAL 1 DAY")).cast("date").alias("arrival_unit"),
-            *columns,
-        )
-        return self.raise_alerts(final)
 
     def check_batches(
         self,
@@ -228,7 +144,9 @@ class AlertsJob(WindowsJob):
         ]
         for events in rows[1:]:
             spec, window = self.windows.spec, self.windows.window_key[1:]
-            told = notifications_to_check(events, alerts, spec, window)
+            units = units_frame(spark, self.arrivals(log), days)
+            closings = units.select("arrival_unit", "_close_before_ms")
+            told = notifications_to_check(events, alerts, final, closings, spec, window)
             batches.append(Batch("notifications", told, notification_checks(spec)))
         return batches
 

@@ -13,10 +13,14 @@ from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.checks.compare import copies_by_frame, units_that_differ
 from windows_pipeline.checks.own_checks import own_checks_of_results
 from windows_pipeline.checks.run import Batch, Check
-from windows_pipeline.checks.table_rules import closed_by_unit, final_windows_checks
+from windows_pipeline.checks.table_rules import (
+    closed_by_unit,
+    closing_checks,
+    final_windows_checks,
+)
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.windows import until_window_closes
-from windows_pipeline.incremental.units import units_frame
+from windows_pipeline.incremental.units import closing_frame, units_frame
 from windows_pipeline.jobs.correction_marker import any_correction
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
@@ -47,7 +51,7 @@ class FinalWindowsJob(WindowsJob):
     def checks(self) -> list[Check]:
         """The checks of final windows."""
         own = own_checks_of_results(self.windows, self.result_columns, "final_windows")
-        return [*self._built_in, *own.checks]
+        return [*self._built_in, *closing_checks(), *own.checks]
 
     @property
     def _built_in(self) -> list[Check]:
@@ -124,10 +128,12 @@ class FinalWindowsJob(WindowsJob):
             }
         )
         judged = counted.join(closings, "arrival_unit")
+        closing = closing_frame(spark, arrivals, days)
         own = own_checks_of_results(self.windows, self.result_columns, "final_windows")
         unblocked = [unit.day for unit in arrivals.units(days)]
         return [
             Batch("final_windows", judged, self._built_in),
+            Batch("closing", closing, closing_checks(), numbers=closing.columns[1:]),
             *own.batches(final, unblocked),
         ]
 

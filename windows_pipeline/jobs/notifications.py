@@ -40,7 +40,7 @@ def notification_rows(
     windows = job.windows
     aggregates = [aggregate.name for aggregate in windows.aggregate_list]
     window = _window(job)
-    events = episode_events(alerts, windows.spec, window, aggregates, is_new, ended_in)
+    events = episode_events(alerts, windows.spec, window, aggregates, job.rules, is_new, ended_in)
     null = F.lit(None).cast("bigint")
     rows = events.withColumns({"correction": null, "retracted_by": null})
     return with_ids(rows, job.pipeline.name, job.windows_name, window)

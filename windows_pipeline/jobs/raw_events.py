@@ -363,6 +363,10 @@ class RawEventsJob:
                 facts[day] |= of_day
                 if closed is not None:
                     facts[day][f"{name}_closed_through_ms"] = closed
+        if self.pipeline.source.has_several_partitions:
+            of_partitions = arrivals.partition_facts(days, self.pipeline.source.idle_after)
+            for day, of_day in of_partitions.items():
+                facts[day] |= of_day
         return facts
 
 

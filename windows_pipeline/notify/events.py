@@ -16,8 +16,8 @@ from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage import catalog
 
-OPENED, RETRACTED = "opened", "retracted"
-OF_EPISODES = frozenset({OPENED, "worsened", "ended"})
+OPENED, ENDED, RETRACTED = "opened", "ended", "retracted"
+OF_EPISODES = frozenset({OPENED, "worsened", ENDED})
 """The events of an episode of alerts that there is."""
 _MOST_OF_A_VALUE = 100
 """Messages have at most so many elements of a list, or characters of a text."""
@@ -43,7 +43,8 @@ class Event:
         aggregates: That window's aggregates.
         severity: That window's severity; None for none.
         since: The start of the episode.
-        until: The end of the episode's last window so far.
+        until: The end of the episode's last window so far; of a silence that ended, the time of
+            its key's next record.
         correction: The number of the correction that made it happen.
         stands: Whether no correction has taken it back.
     """
@@ -238,7 +239,7 @@ def _warnings_in(spec: catalog.TableSpec, pipeline: Pipeline, windows: str) -> I
 
 _STATES = {"open": "warned", "confirmed": "confirmed", "withdrawn": "withdrawn"}
 """The event of each state of an early warning."""
-_ORDER = (RETRACTED, "warned", "confirmed", "withdrawn", OPENED, "worsened", "ended")
+_ORDER = (RETRACTED, "warned", "confirmed", "withdrawn", OPENED, "worsened", ENDED)
 
 
 def _rank(event: Event) -> tuple[int, int, str, str]:

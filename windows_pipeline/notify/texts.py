@@ -11,7 +11,7 @@ import unicodedata
 from typing import Any
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.notify.events import OF_EPISODES, Event, plain
+from windows_pipeline.notify.events import ENDED, OF_EPISODES, Event, plain
 from windows_pipeline.notify.pipeline_events import AnyEvent, PipelineEvent
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.query.tables.keys import key_text
@@ -82,9 +82,12 @@ def line(pipeline: Pipeline, event: AnyEvent) -> str:
         return shown(f"{pipeline.name}: {event.what} {event.event} since {plain(event.at)}")
     severity = "" if event.severity is None else f", severity {event.severity:g}"
     number = "" if event.correction is None else f" (correction {event.correction})"
+    when = f" since {plain(event.since)}"
+    if event.event == ENDED:
+        when = f" at {plain(event.until)}, after {_length(event)}"
     return shown(
         f"{pipeline.name} {event.windows}: {event.rule} {event.event}{number} for "
-        f"{_key(event)} since {plain(event.since)}{severity}"
+        f"{_key(event)}{when}{severity}"
     )
 
 
@@ -95,13 +98,10 @@ def details(pipeline: Pipeline, event: AnyEvent) -> list[str]:
     values = [f"{name} {_cut(str(value))}" for name, value in event.aggregates.items()]
     window = f"{plain(event.window_start)} to {plain(event.window_end)}"
     result = ", ".join([window, counted(event.record_count, "record"), *values])
-    return [
-        shown(f"worst window: {result}"),
-        shown(
-            f"last window so far ends {plain(event.until)}, after {duration_text(event.length_ms)}"
-        ),
-        *_trace(pipeline, event),
-    ]
+    so_far = f"last window so far ends {plain(event.until)}, after {_length(event)}"
+    if event.event == ENDED:
+        so_far = f"it began at {plain(event.since)}"
+    return [shown(f"worst window: {result}"), shown(so_far), *_trace(pipeline, event)]
 
 
 def _trace(pipeline: Pipeline, event: Event) -> list[str]:
@@ -130,6 +130,12 @@ def _key(event: Event) -> str:
         return "all records"
     text = event.key if isinstance(event.key, str) else json.dumps(event.key, ensure_ascii=False)
     return _cut(text)
+
+
+def _length(event: Event) -> str:
+    """How long an episode has lasted, to the second: a silence begins 1 ms after a record."""
+    second, ms = 1_000, event.length_ms
+    return duration_text(ms if ms < second else (ms + second // 2) // second * second)
 
 
 def _cut(text: str) -> str:

@@ -239,7 +239,11 @@ def notifications(source: Source, windows: Windows) -> Columns:
         Column("aggregates", "string", "the window's aggregates, as JSON"),
         Column("severity", "double", "the window's severity"),
         Column("since", "timestamp", "first instant of the episode"),
-        Column("until", "timestamp", "end of the episode's last window so far"),
+        Column(
+            "until",
+            "timestamp",
+            "end of the last window so far; of a silence that ended: the key's next record",
+        ),
         Column(
             "correction",
             "bigint",

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.literals import literal
+from windows_pipeline.incremental import silences
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.incremental.notifications import EPISODE
 from windows_pipeline.jobs.alerts import AlertsJob
@@ -15,11 +16,13 @@ from windows_pipeline.jobs.notifications import notification_rows
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
+from windows_pipeline.streaming.silences import SilencesBefore
 
 
 def notifications_of_batch(
     job: AlertsJob,
     joined: DataFrame,
+    closed: DataFrame,
     is_earlier: Column,
     closing: Closing,
     closing_unit: Callable[[Column], Column],
@@ -30,7 +33,8 @@ def notifications_of_batch(
         job: The definition.
         joined: The micro-batch's alerts and the earlier ones that these may continue, or that the
             micro-batch may end, with the starts of their episodes.
-        is_earlier: Whether an alert is of an earlier micro-batch.
+        closed: The windows that the micro-batch closed.
+        is_earlier: Whether a window was closed before the micro-batch.
         closing: The close times before and after the micro-batch.
         closing_unit: The unit whose close time passed an instant.
     """
@@ -45,6 +49,11 @@ def notifications_of_batch(
         whole = whole.unionByName(
             join_on(stored.select(*whole.columns), episodes, list(EPISODE), "semi")
         )
+
+    if silences.has_silences(job.windows.spec):
+        seen = closed.select(*silences.SEEN).localCheckpoint()
+        ended = SilencesBefore(job, seen, is_earlier, closing)
+        whole = ended.added_to(whole)
 
     def ended_in(last_ms: Column) -> Column:
         is_passed = (last_ms >= literal(closing.before_ms, last_ms)) & (

@@ -144,7 +144,7 @@ class BatchWindows:
             )
         notified, closing = self.job.notifications, self._scope.closing
         if notified is not None and closing.after_ms > closing.before_ms:
-            happened = self._notifications(fetched.known(_BROKEN).frame)
+            happened = self._notifications(fetched.known(_BROKEN).frame, closed.frame)
             appends.append((notified, happened, happened.count()))
         if found.failed:
             failed = self._failed(fetched.where(_FAILED).frame)
@@ -339,11 +339,11 @@ class BatchWindows:
         joined = self._with_earlier_alerts(breaking).where(~self._is_earlier)
         return joined.withColumns({"correction": null, "retracted_by": null})
 
-    def _notifications(self, breaking: DataFrame) -> DataFrame:
+    def _notifications(self, breaking: DataFrame, closed: DataFrame) -> DataFrame:
         """What happened to the episodes of these alerts, and of earlier ones."""
         joined, closing = self._with_earlier_alerts(breaking), self._scope.closing
         return notifications_of_batch(
-            self.job, joined, self._is_earlier, closing, self._closing_unit
+            self.job, joined, closed, self._is_earlier, closing, self._closing_unit
         )
 
     @property

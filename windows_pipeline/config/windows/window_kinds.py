@@ -71,7 +71,7 @@ class Rule(Strict):
         when: SQL that is true for windows that break the rule.
         severity: A number, or SQL of a number; the worst window of an episode has the largest.
             Beside the columns of the result it may read `episode_ms`: the milliseconds from the
-            start of the episode to the end of the window.
+            start of the episode to the end of the window; as a silence ends, to the next record.
         description: What a broken rule means, for whoever gets the alert.
         level: How urgent it is.
         owner: Who takes care of it: an e-mail address, or `team:NAME`.

@@ -148,11 +148,19 @@ def _failing(found: CheckResult, day: date) -> int:
 
 def _numbers(results: Sequence[CheckResult], day: date) -> dict[str, dg.MetadataValue]:
     """The numbers that the rules of a day compare, such as its ingested and counted records."""
-    return {
-        name: dg.MetadataValue.int(number)
+    return dict(
+        _number(name, number)
         for found in results
         for name, number in found.numbers.get(day, {}).items()
-    }
+    )
+
+
+def _number(name: str, number: int) -> tuple[str, dg.MetadataValue]:
+    """A number as metadata; a column `_NAME_ms` is the instant NAME."""
+    if name.startswith("_") and name.endswith("_ms"):
+        instant = name.removeprefix("_").removesuffix("_ms")
+        return instant, dg.MetadataValue.timestamp(number / 1_000)
+    return name, dg.MetadataValue.int(number)
 
 
 def _effect(check: Check, *, blocks: bool) -> str:

@@ -1,0 +1,49 @@
+"""Which source partitions are idle, had no record, and hold the watermark back, by hand (A4)."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from windows_pipeline.arrival.partitions import Partitions, partitions_after
+from windows_pipeline.arrival.watermark import Arrival, build_timeline
+
+FIRST, SECOND = date(2026, 11, 1), date(2026, 11, 2)
+LOG = [
+    Arrival(FIRST, "a", 100),
+    Arrival(FIRST, "b", 90),
+    Arrival(FIRST, "c", 40),
+    Arrival(SECOND, "a", 130),
+    # Late records move no stream time.
+    Arrival(SECOND, "b", 80),
+    Arrival(SECOND, "d", 95),
+]
+
+
+@pytest.mark.parametrize(
+    ("day", "idle_after_ms", "stands"),
+    [
+        # Without a limit no partition is idle, and the slowest of all holds the watermark back.
+        (FIRST, None, Partitions(without_records=(), idle=(), slowest=("c",))),
+        (SECOND, None, Partitions(without_records=("c",), idle=(), slowest=("c",))),
+        # At most 40 behind: on the second day those below 90 are idle, and 90 itself is not.
+        (FIRST, 40, Partitions(without_records=(), idle=("c",), slowest=("b",))),
+        (SECOND, 40, Partitions(without_records=("c",), idle=("c",), slowest=("b",))),
+        (SECOND, 20, Partitions(without_records=("c",), idle=("b", "c", "d"), slowest=("a",))),
+    ],
+)
+def test_partitions_after_a_day(day: date, idle_after_ms: int | None, stands: Partitions) -> None:
+    unit = build_timeline(LOG, FIRST, idle_after_ms).unit(day)
+    assert unit is not None
+    arrived = [row for row in LOG if row.arrival_unit == day]
+    assert partitions_after(unit, arrived, idle_after_ms) == stands
+
+
+def test_a_day_without_records_leaves_partitions_as_they_were() -> None:
+    log = [*LOG[:3], Arrival(SECOND, None, None)]
+    unit = build_timeline(log, FIRST).unit(SECOND)
+    assert unit is not None
+    assert partitions_after(unit, log[3:], None) == Partitions(
+        without_records=("a", "b", "c"), idle=(), slowest=("c",)
+    )
