@@ -181,7 +181,7 @@ class AlertsJob(WindowsJob):
         ]
         records = records_to_read(raw, arrivals.timeline, reads, spec.close_delay_ms)
         windows = unit_windows(
-            records,
+            self.in_shards(records),
             spec,
             self.aggregates,
             {day_number(day): closing},
