@@ -1,4 +1,4 @@
-"""How much work the engine takes at once: sizes that change its cost, never a result."""
+"""How much work the engine takes at once: what changes its cost, never a result."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ class Tuning:
         least_shard_look_backs: How many look-backs a pipeline's time shards are at least.
         max_shard_ms: Windows that ask for longer time shards are computed without shards. A longer
             one could overflow together with an event time.
+        shard_records: How many records a shard of count windows, frames by rows and sessions has
+            at least.
+        one_key: Whether all records have one key. Only then are they cut into such shards.
     """
 
     chunk_rows: int = 200_000
@@ -30,6 +33,8 @@ class Tuning:
     shard_look_backs: int = 64
     least_shard_look_backs: int = 16
     max_shard_ms: int = 2**53
+    shard_records: int = 100_000
+    one_key: bool = False
 
 
 TUNING = Tuning()

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from functools import reduce
 from itertools import pairwise
@@ -25,6 +26,8 @@ from tests.support.oracle.windows import Record, WindowRow
 from tests.support.shared_folders import made_once
 from tests.support.spark_cases import instant
 from windows_pipeline.checks.run import breaking
+from windows_pipeline.engine.lateness import is_late
+from windows_pipeline.engine.record_shards import in_record_shards
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
 from windows_pipeline.jobs.correction.run import correct
@@ -34,6 +37,7 @@ from windows_pipeline.query import WindowStore
 from windows_pipeline.query.records.trace import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.windows import GracedRows
 
 
 class Defined(NamedTuple):
@@ -89,6 +93,8 @@ DEFINED = CHAINED | {
 }
 STREAMED = [*CHAINED, "beside", "visits", "tens", "threes", "ahead", "rows_ahead"]
 """One of each kind and measure."""
+OF_ONE_KEY = ["fours", "short", "beside", "after", "visits", "threes"]
+"""Those whose records are cut into shards where all have one key."""
 BUSY = {"busy": {"when": "record_count >= 3", "severity": "total"}}
 
 
@@ -170,15 +176,15 @@ def wanted_of(records: Sequence[Record], name: str) -> list[UnitRow]:
     return final_rows(records, UNITS, DEFINED[name].oracle, GRACE)
 
 
-def test_each_kind_is_the_oracles_whatever_days_are_run_at_once(
-    ran: Ran, spark: SparkSession
+def require_the_oracles(
+    spark: SparkSession, ran: Ran, names: Sequence[str], records: Sequence[Record]
 ) -> None:
-    """Rules E4, F1, F2, F5, H1: all days at once, and the last alone; no check fails."""
-    log = KeyedWindowsJob(ran.pipeline, "around", ran.settings).arrived(spark)
+    """Requires the rows of the oracle, of all days at once and of the last alone, and checks."""
+    log = KeyedWindowsJob(ran.pipeline, names[0], ran.settings).arrived(spark)
     staged: list[DataFrame] = []
     failing: list[DataFrame] = []
     cached: list[DataFrame] = []
-    for name in DEFINED:
+    for name in names:
         job = KeyedWindowsJob(ran.pipeline, name, ran.settings)
         for days in (DAYS, DAYS[2:]):
             stage = job.stage(spark, days, log)
@@ -193,14 +199,43 @@ def test_each_kind_is_the_oracles_whatever_days_are_run_at_once(
     assert reduce(DataFrame.union, failing).collect() == []
     for frame in cached:
         frame.unpersist()
-    for name in DEFINED:
-        wanted = wanted_of(ran.records, name)
+    for name in names:
+        wanted = wanted_of(records, name)
         assert {row.unit for row in wanted} == set(range(UNITS)), name
         at_once = [unit_row(row) for row in found if row.of == f"{name} {UNITS}"]
         assert sorted(map(repr, at_once)) == sorted(map(repr, wanted)), name
         alone = [unit_row(row) for row in found if row.of == f"{name} 1"]
         of_them = [row for row in wanted if row.unit == UNITS - 1]
         assert sorted(map(repr, alone)) == sorted(map(repr, of_them)), name
+
+
+def test_each_kind_is_the_oracles_whatever_days_are_run_at_once(
+    ran: Ran, spark: SparkSession
+) -> None:
+    """Rules E4, F1, F2, F5, H1: all days at once, and the last alone; no check fails."""
+    require_the_oracles(spark, ran, list(DEFINED), ran.records)
+
+
+def of_one_key(records: Sequence[Record]) -> list[Record]:
+    return [replace(one, key=None) for one in records]
+
+
+def test_records_of_one_key_are_cut_into_shards(
+    spark: SparkSession, short_shards: Settings, tmp_path: Path
+) -> None:
+    """Rules A9, F1, F2, F5, H1: the same rows."""
+    ran = declare(short_shards, tmp_path, OF_ONE_KEY, key=[])
+    for unit in range(UNITS):
+        land(tmp_path, "all.jsonl", [one for one in ran.records if one.unit == unit])
+    published(spark, [RawEventsJob(ran.pipeline, ran.settings)], DAYS)
+    for name in OF_ONE_KEY:
+        job = KeyedWindowsJob(ran.pipeline, name, ran.settings)
+        spec = job.windows.spec
+        assert isinstance(spec, GracedRows)
+        records = job.raw_records(spark, DAYS, job.arrived(spark)).where(~is_late(spec))
+        records = records.withColumn("record_arrival_unit", F.col("arrival_unit"))
+        assert in_record_shards(records, spec, job.tuning) is not records, name
+    require_the_oracles(spark, ran, OF_ONE_KEY, of_one_key(ran.records))
 
 
 @pytest.mark.parametrize("name", CHAINED)
@@ -299,24 +334,32 @@ def test_trace_finds_the_records_of_row_windows(ran: Ran, spark: SparkSession) -
     assert alone == wanted
 
 
-@pytest.mark.long
-def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
-    ran: Ran, spark: SparkSession, short_shards: Settings, tmp_path: Path
-) -> None:
-    """Rules E4, F4, H1: cut at random within the middle day."""
-    streamed = declare(short_shards, tmp_path, STREAMED, max_per_batch=2)
+def stream(
+    spark: SparkSession, settings: Settings, folder: Path, names: Sequence[str], **source: object
+) -> tuple[Ran, int]:
+    """The definitions of a stream, cut at random within the middle day; and where."""
+    streamed = declare(settings, folder, names, max_per_batch=2, **source)
     cut = SystemRandom().randrange(1, sum(one.unit == 1 for one in streamed.records))
     written_at = 1_000_000_000
     for unit in range(UNITS):
         of_unit = [one for one in streamed.records if one.unit == unit]
         cuts = [cut] if unit == 1 else []
         for first, last in pairwise([0, *cuts, len(of_unit)]):
-            landed = land(tmp_path, f"{first}.jsonl", of_unit[first:last])
+            landed = land(folder, f"{first}.jsonl", of_unit[first:last])
             os.utime(landed, (written_at, written_at))  # what was written first is read first
             written_at += 1
     results: list[BatchResult] = []
     run_stream(spark, streamed.pipeline, streamed.settings, on_batch=results.append)
     assert [result.units for result in results] == [DAYS[:2], DAYS[1:]]
+    return streamed, cut
+
+
+@pytest.mark.long
+def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
+    ran: Ran, spark: SparkSession, short_shards: Settings, tmp_path: Path
+) -> None:
+    """Rules E4, F4, H1: cut at random within the middle day."""
+    streamed, cut = stream(spark, short_shards, tmp_path, STREAMED)
     for name in STREAMED:
         final = streamed.tables(name).final_windows.read(spark).collect()
         wanted = wanted_of(streamed.records, name)
@@ -325,6 +368,20 @@ def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
         assert streamed.rows(name) == ran.rows(name), (name, cut)
     job = window_jobs(streamed.pipeline, "fours", streamed.settings)[0]
     assert [one for one in check_published(job, spark, DAYS) if not one.passed] == []
+
+
+@pytest.mark.long
+def test_a_stream_of_one_key_gives_the_same(
+    spark: SparkSession, short_shards: Settings, tmp_path: Path
+) -> None:
+    """Rules A9, H1: shards are cut anew in each micro-batch."""
+    streamed, cut = stream(spark, short_shards, tmp_path, OF_ONE_KEY, key=[])
+    for name in OF_ONE_KEY:
+        final = streamed.tables(name).final_windows.read(spark).collect()
+        wanted = wanted_of(of_one_key(streamed.records), name)
+        assert sorted(map(repr, map(unit_row, final))) == sorted(map(repr, wanted)), (name, cut)
+        job = KeyedWindowsJob(streamed.pipeline, name, streamed.settings)
+        assert [one for one in check_published(job, spark, DAYS) if not one.passed] == []
 
 
 @pytest.mark.long

@@ -16,7 +16,8 @@ from tests.support.oracle.rows import CountBlock, Row, RowDefinition, RowsAround
 from tests.support.row_cases import DEFINITIONS, batches_of_rows, row_lists, window_of_definition
 from tests.support.spark_cases import PROPERTY, texts
 from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
-from windows_pipeline.engine.row_kernel import RowKernel
+from windows_pipeline.engine.record_shards import ROWS_BEFORE
+from windows_pipeline.engine.row_kernel import GROUP_ROWS, NUMBER, RowKernel
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD
 from windows_pipeline.tuning import TUNING, Tuning
 
@@ -110,6 +111,23 @@ def test_copies_of_rows_in_a_time_shard_have_no_result() -> None:
         (row["arrival"], row["result_0"]) for b in kernel(iter([sharded])) for row in b.to_pylist()
     ]
     assert answered == [(2, 0 + 1 + 2), (3, 1 + 2 + 3), (5, 3 + 4 + 5)]
+
+
+def test_blocks_and_numbers_go_on_from_shard_to_shard() -> None:
+    """Rules F1, F2: a shard knows how many rows come before its first one."""
+    rows = [Row("k", time, time, {"whole": time}) for time in range(4, 9)]
+    window = window_of_definition(CountBlock(3))
+    (batch,) = batches_of_rows(rows, window)
+    sharded = batch.append_column(IN_HOME_SHARD, pa.array([False, False, True, True, True]))
+    sharded = sharded.append_column(ROWS_BEFORE, pa.array([4] * 5))
+    total = [Aggregate("total", Function.SUM, "whole")]
+    kernel = RowKernel({0: window}, ["key"], total, ["arrival"], with_numbers=True)
+    answered = [
+        (row["arrival"], row["result_0"], row[NUMBER], row[GROUP_ROWS])
+        for each in kernel(iter([sharded]))
+        for row in each.to_pylist()
+    ]
+    assert answered == [(6, 6, 7, 9), (7, 6 + 7, 8, 9), (8, 6 + 7 + 8, 9, 9)]
 
 
 def test_results_in_parts_belong_to_their_rows() -> None:

@@ -23,10 +23,9 @@ from windows_pipeline.dataframe.checks import (
 from windows_pipeline.dataframe.inputs import Input
 from windows_pipeline.dataframe.names import unquoted
 from windows_pipeline.engine.row_kernel import result_column
-from windows_pipeline.engine.row_time_shards import row_shard_length_ms, rows_in_time_shards
+from windows_pipeline.engine.row_time_shards import rows_in_time_shards
 from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.spark_frames import evaluate_in_spark, spark_serves
-from windows_pipeline.engine.time_shards import TIME_SHARD
 from windows_pipeline.windows.frames.bounds import FrameUnit
 from windows_pipeline.windows.frames.row_windows import (
     RowWindow,
@@ -234,10 +233,7 @@ def _evaluate(
         return evaluate_in_spark(
             rows, window, keys, aggregates, arrival, [_RECORD], with_failed=with_failed
         )
-    length_ms = row_shard_length_ms(window)
-    if length_ms is not None:
-        rows = rows_in_time_shards(rows, window, length_ms)
-        keys = [*keys, TIME_SHARD]
+    rows = rows_in_time_shards(rows, window)
     return evaluate_rows(
         rows, {0: window}, keys, aggregates, arrival, [_RECORD], with_failed=with_failed
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.engine.record_shards import ROWS_BEFORE
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows, parts_of
 from windows_pipeline.kernels.groups import whole_groups
@@ -20,7 +21,7 @@ from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows.frames.row_windows import RowWindow
 
 NUMBER, GROUP_ROWS = "number", "group_rows"
-"""The columns of a row's number in its group, from 1, and of how many rows the group has."""
+"""The columns of a row's number, from 1, and of the number of the last row in its group."""
 
 
 def result_column(index: int) -> str:
@@ -75,9 +76,10 @@ class RowKernel:
         # Where only arrival orders rows, a row's position is its time, for `first` and `last` too.
         has_time = window.time_column is not None
         time_ms = event_times(table) if has_time else np.arange(table.num_rows)
+        rows_before = _rows_before(table, starts)
         of_aggregates = self._frames or ((window,),) * len(self._aggregates)
         found = {
-            some: united([frames_of(each, starts, time_ms) for each in some])
+            some: united([frames_of(each, starts, time_ms, rows_before) for each in some])
             for some in dict.fromkeys(of_aggregates or ((window,),))
         }
         outer = united(list(found.values()))
@@ -136,15 +138,23 @@ class RowKernel:
             results = results.append_column("failed", part.failed())
         if self._with_numbers:
             group = np.searchsorted(starts, rows, "right")
-            first = starts[group - 1]
-            results = results.append_column(NUMBER, pa.array(rows - first + 1))
-            results = results.append_column(GROUP_ROWS, pa.array(starts[group] - first))
+            before = _rows_before(table, starts)[group - 1] - starts[group - 1]
+            results = results.append_column(NUMBER, pa.array(rows + before + 1))
+            results = results.append_column(GROUP_ROWS, pa.array(starts[group] + before))
         batches: list[pa.RecordBatch] = results.to_batches()
         return batches
 
     def _key(self, table: pa.Table, row: int) -> object:
         key = [table.column(name)[row].as_py() for name in self._by[1:] if name != TIME_SHARD]
         return key[0] if len(key) == 1 else tuple(key)
+
+
+def _rows_before(table: pa.Table, starts: np.ndarray) -> np.ndarray:
+    """How many rows come before each group's first one, in other shards."""
+    if ROWS_BEFORE not in table.column_names:
+        return np.zeros(len(starts) - 1, np.int64)
+    before: np.ndarray = np.array(table.column(ROWS_BEFORE), np.int64)[starts[:-1]]
+    return before
 
 
 def _windows(frames: Frames, rows: np.ndarray, time_ms: np.ndarray) -> Windows:

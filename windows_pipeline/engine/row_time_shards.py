@@ -5,7 +5,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.time_shards import length_for_look_back, with_home_shard
+from windows_pipeline.engine.time_shards import (
+    length_for_look_back,
+    with_home_shard,
+    within_a_day,
+)
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows.frames.bounds import FrameUnit
 from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows, TumbleRows
@@ -25,7 +29,9 @@ def row_shard_length_ms(window: RowWindow, tuning: Tuning = TUNING) -> int | Non
             return None
 
 
-def rows_in_time_shards(records: DataFrame, window: RowWindow, length_ms: int) -> DataFrame:
+def rows_in_time_shards(
+    records: DataFrame, window: RowWindow, tuning: Tuning = TUNING, *, of_days: bool = False
+) -> DataFrame:
     """Puts each row into the time shard of its event time, and into a neighbour that needs it.
 
     The shard before or after needs the row where windows of that shard's rows contain it.
@@ -33,11 +39,18 @@ def rows_in_time_shards(records: DataFrame, window: RowWindow, length_ms: int) -
     Args:
         records: `_event_time_ms` and any other columns.
         window: The windows.
-        length_ms: The result of `row_shard_length_ms`, or of `within_a_day`.
+        tuning: How long a time shard is.
+        of_days: Whether the rows are of arrival days, so that a day shall be several shards.
 
     Returns:
-        The rows with `_time_shard` (bigint) and `_in_home_shard` (boolean).
+        The rows with `_time_shard` (bigint) and `_in_home_shard` (boolean). The same frame where
+        the windows are computed without shards.
     """
+    length_ms = row_shard_length_ms(window, tuning)
+    if of_days:
+        length_ms = within_a_day(length_ms, tuning)
+    if length_ms is None:
+        return records
     time_ms = F.col("_event_time_ms")
     before_ms, after_ms = _look_ms(window)
     others_ms = [

@@ -9,13 +9,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.engine.record_shards import ROWS_BEFORE
 from windows_pipeline.engine.row_kernel import (
     GROUP_ROWS,
     NUMBER,
     RowKernel,
     result_column,
 )
-from windows_pipeline.engine.time_shards import IN_HOME_SHARD
+from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.windows.frames.row_windows import RowWindow
 
 
@@ -37,8 +38,9 @@ def evaluate_rows(
         records: One row an input row and computed day: `_computed_day` (int, a key of
             `computed_days`), the key columns, `_event_time_ms` (bigint; any value where a window
             goes by arrival alone), the columns of `arrival`, the aggregates' columns and those of
-            `keep`. Where keys are cut into time shards also `_in_home_shard` (boolean): rows
-            without it are copies and get no result.
+            `keep`. Where keys are cut into shards also `_time_shard` and `_in_home_shard`
+            (boolean): rows without it are copies and get no result. Of `record_shards` also
+            `_rows_before`.
         computed_days: The windows to compute.
         keys: The columns whose values make a group (nulls are a value); any types that sort.
         aggregates: What to compute.
@@ -48,8 +50,8 @@ def evaluate_rows(
             rows from the first to the last in one of them, and must hold the row itself. They
             are in the order of `computed_days`, whose windows give the bounds alone. Empty if
             all aggregates are of these windows.
-        with_numbers: Whether to return each row's number in its group and the group's size. Both
-            are wrong where keys are cut into time shards.
+        with_numbers: Whether to return each row's number in its key and that of the last row
+            that follows in its group. Both are wrong where keys are cut into time shards.
         with_failed: See `engine.windows.evaluate`.
 
     Returns:
@@ -68,18 +70,17 @@ def evaluate_rows(
     time_ms = F.when(F.col("_computed_day").isin(by_arrival), F.lit(0)).otherwise(
         F.col("_event_time_ms")
     )
-    home = [IN_HOME_SHARD] if IN_HOME_SHARD in records.columns else []
-    columns = [aggregate.column for aggregate in aggregates]
-    needed = dict.fromkeys(
-        ["_computed_day", *keys, "_event_time_ms", *home, *arrival, *columns, *keep]
-    )
     group = ["_computed_day", *keys]
+    group += [TIME_SHARD] if TIME_SHARD in records.columns else []
+    of_shard = [name for name in (IN_HOME_SHARD, ROWS_BEFORE) if name in records.columns]
+    columns = [aggregate.column for aggregate in aggregates]
+    needed = dict.fromkeys([*group, "_event_time_ms", *of_shard, *arrival, *columns, *keep])
     in_order = (
         records.select(*needed).repartition(*group).sortWithinPartitions(*group, time_ms, *arrival)
     )
     kernel = RowKernel(
         computed_days,
-        keys,
+        group[1:],
         aggregates,
         keep,
         frames=frames,

@@ -65,6 +65,7 @@ class WindowKernel:
         with_partly_late: bool = False,
         of_slices: bool = False,
         shard_ms: int | None = None,
+        in_shards: bool = False,
         only_closed: bool = False,
         with_failed: bool = False,
         tuning: Tuning = TUNING,
@@ -73,7 +74,7 @@ class WindowKernel:
         self._only_closed = only_closed
         self.with_failed = with_failed
         self._keys = list(keys)
-        shard = [] if shard_ms is None else [TIME_SHARD]
+        shard = [TIME_SHARD] if in_shards else []
         is_single_day = len(computed_days) == 1 and bool(self._keys or shard)
         self.result_keys = self._keys if is_single_day else ["_computed_day", *keys]
         self.group = [*self.result_keys, *shard]
@@ -207,9 +208,10 @@ class LateKernel:
         arrival: Sequence[str],
         *,
         shard_ms: int | None = None,
+        in_shards: bool = False,
     ) -> None:
         self._computed_days = dict(computed_days)
-        self.group = ["_computed_day", *keys, *([] if shard_ms is None else [TIME_SHARD])]
+        self.group = ["_computed_day", *keys, *([TIME_SHARD] if in_shards else [])]
         self._arrival = list(arrival)
         self._shard_ms = shard_ms
 

@@ -42,7 +42,8 @@ def evaluate(
             aggregates take. Optionally `_close_time_ms` (bigint: the close time that the record
             met on arrival, null for none), `_is_new` (boolean: the record came with the computed
             day) and `_close_after_ms` (bigint, one value a computed day: the close time after it,
-            which replaces that of `computed_days`).
+            which replaces that of `computed_days`). `_time_shard` of sessions that are cut by
+            `in_record_shards`.
         computed_days: The windows to compute and the close times around them.
         keys: The columns whose values make a group (nulls are a value); any types that sort.
         aggregates: What to compute.
@@ -85,6 +86,7 @@ def evaluate(
         with_partly_late=with_partly_late,
         of_slices=of_slices is not None,
         shard_ms=shard_ms,
+        in_shards=TIME_SHARD in records.columns,
         only_closed=only_closed,
         with_failed=with_failed,
     )
@@ -125,7 +127,8 @@ def late(
         windows = _windows_of(computed_days)
         records = in_time_shards(records, windows, shard_ms, with_partly_late=True)
     schema = T.StructType([*records.schema.fields, T.StructField("reason", T.StringType())])
-    kernel = LateKernel(computed_days, keys, arrival, shard_ms=shard_ms)
+    in_shards = TIME_SHARD in records.columns
+    kernel = LateKernel(computed_days, keys, arrival, shard_ms=shard_ms, in_shards=in_shards)
     found = in_radix_order(records, kernel.group).mapInArrow(kernel, schema)
     return found.drop(TIME_SHARD)
 

@@ -34,7 +34,7 @@ def late_records(
     open, but all closed before any of them counted it.
 
     Args:
-        records: The frame that `records.records_to_read` returns.
+        records: The frame that `records.records_to_read` returns; see `unit_windows`.
         computed: The frame that `windows.unit_windows` returns for these records; None for
             sessions and row windows.
         spec: The windows.

@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.engine.record_shards import in_record_shards
 from windows_pipeline.engine.row_kernel import GROUP_ROWS, NUMBER, result_column
-from windows_pipeline.engine.row_time_shards import row_shard_length_ms, rows_in_time_shards
+from windows_pipeline.engine.row_time_shards import rows_in_time_shards
 from windows_pipeline.engine.rows import evaluate_rows
-from windows_pipeline.engine.time_shards import TIME_SHARD, within_a_day
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.tuning import TUNING, Tuning
@@ -68,7 +68,7 @@ def unit_rows(
         spec: The windows.
         aggregates: What to compute.
         closings: The close times before and after each computed day, by day number.
-        tuning: How finely a key's time is cut into time shards.
+        tuning: How finely records are cut into shards.
 
     Returns:
         The columns that `engine.windows.evaluate` returns for windows, all closed, and the
@@ -131,23 +131,19 @@ def _with_results(
         "offset",
         *(F.col(name).alias(prefixed) for name, prefixed in values.items()),
     )
-    (frame, *others), keys = spec.outer, ["key"]
+    frame, *others = spec.outer
     # Of two frames one is by rows, which time shards would cut.
-    shard_ms = None if others else row_shard_length_ms(frame, tuning)
-    length_ms = within_a_day(shard_ms, tuning)
-    if length_ms is not None:
-        rows, keys = rows_in_time_shards(rows, frame, length_ms), ["key", TIME_SHARD]
-    keep = ["key", _TIME_MS, *ROW_KEY]
-    numbers = length_ms is None
+    in_shards = rows if others else rows_in_time_shards(rows, frame, tuning, of_days=True)
+    is_whole = in_shards is rows
     found = evaluate_rows(
-        rows,
+        in_record_shards(rows, spec, tuning) if is_whole else in_shards,
         {0: frame},
-        keys,
+        ["key"],
         wanted,
         ROW_KEY[1:],
-        keep,
+        ["key", _TIME_MS, *ROW_KEY],
         frames=[spec.frames_of(each.over) for each in wanted],
-        with_numbers=numbers,
+        with_numbers=is_whole,
         with_failed=True,
     )
     return found.withColumnsRenamed(

@@ -62,7 +62,7 @@ def unit_windows(
 
     Args:
         records: The frame that `records.records_to_read` returns; for row windows each record
-            once.
+            once; of sessions it may be cut by `in_record_shards`.
         spec: The windows.
         aggregates: What to compute; a definition's are bound to its source.
         closings: The close times before and after each computed day, by day number.

@@ -231,7 +231,7 @@ class EarlierAlerts:
         spec = job.windows.spec
         from_ms = lookback_from_ms(records, spec, [closing.before_ms])[closing.before_ms]
         windows = unit_windows(
-            self._read(records, from_ms),
+            job.in_shards(self._read(records, from_ms)),
             spec,
             job.aggregates,
             {day_number(day): closing},

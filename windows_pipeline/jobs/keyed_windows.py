@@ -63,7 +63,7 @@ class KeyedWindowsJob(WindowsJob):
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_unfinished(spark, log)
-        records = self.raw_records(spark, days, log)
+        records = self.in_shards(self.raw_records(spark, days, log))
         closings = self.arrivals(log).closings(days)
         computed = cache_rows(self._computed(records, closings))
         values = list(self.keyed_source.values)
@@ -156,7 +156,7 @@ class KeyedWindowsJob(WindowsJob):
 
         For a stream only closed windows: an open window stands in the last day of its micro-batch.
         """
-        records = self.raw_records(spark, days, log)
+        records = self.in_shards(self.raw_records(spark, days, log))
         again = self._windows_in(self._computed(records, self.arrivals(log).closings(days)))
         stored = rows[0]
         if is_of_stream(log):

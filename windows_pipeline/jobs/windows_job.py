@@ -14,6 +14,7 @@ from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import BoundAggregates, Pipeline, Source
 from windows_pipeline.config import Windows as WindowsConfig
+from windows_pipeline.engine.record_shards import in_record_shards
 from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
 from windows_pipeline.incremental.alerts import RuleSql
 from windows_pipeline.incremental.definition_records import definition_records, passing
@@ -32,6 +33,7 @@ from windows_pipeline.storage.tables import (
     window_tables,
 )
 from windows_pipeline.tuning import Tuning
+from windows_pipeline.windows import SessionWindows
 
 _LEAST_LOOK_BACKS = 4
 """The recount takes records from three look-backs around a time shard, of one neighbour alone."""
@@ -65,12 +67,23 @@ class WindowsJob:
 
     @property
     def tuning(self) -> Tuning:
-        """How finely time is cut: of windows over all records finer, as there is no other key."""
+        """How finely records are cut: windows over all records finer, as there is no other key."""
         tuning = self.settings.tuning
         if self.keyed_source.key_columns:
             return tuning
         least = min(tuning.least_shard_look_backs, _LEAST_LOOK_BACKS)
-        return replace(tuning, least_shard_look_backs=least)
+        return replace(tuning, least_shard_look_backs=least, one_key=True)
+
+    def in_shards(self, records: DataFrame) -> DataFrame:
+        """The records that windows need, cut into shards where they are of sessions of one key.
+
+        Windows and late records are computed of them. Those of other windows are cut as they are
+        computed.
+        """
+        spec = self.windows.spec
+        if not isinstance(spec, SessionWindows):
+            return records
+        return in_record_shards(records, spec, self.tuning)
 
     def definition_records(self, raw_events: DataFrame) -> DataFrame:
         """The records by the definition's key, marked by its filter."""

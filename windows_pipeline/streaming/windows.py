@@ -110,7 +110,8 @@ class BatchWindows:
         """Computes the windows; returns the tasks that append their rows."""
         windows = self.job.windows
         marked = self._records()
-        wanted = records = passing(marked)
+        records = self.job.in_shards(passing(marked))
+        wanted = records
         if not (windows.partial_results or isinstance(windows.spec, (SessionWindows, GracedRows))):
             # A session that goes on after the close time is open, so all its records are needed;
             # rows with a grace are counted in order of arrival.

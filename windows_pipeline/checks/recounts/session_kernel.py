@@ -7,7 +7,7 @@ than grace and gap. The recount takes many keys at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -41,16 +41,22 @@ _LATE = -1
 class SessionRecountKernel:
     """The function that `recount_windows` runs with `DataFrame.mapInArrow` on each partition.
 
-    Needs rows sorted by `_computed_day` and `key`, the records among them in order of arrival.
+    Needs rows sorted by the columns of `group`, the records among them in order of arrival.
     """
 
-    def __init__(self, gap_ms: int, chunk_rows: int = CHUNK_ROWS) -> None:
+    def __init__(
+        self,
+        gap_ms: int,
+        group: Sequence[str] = ("_computed_day", "key"),
+        chunk_rows: int = CHUNK_ROWS,
+    ) -> None:
         self._gap_ms = gap_ms
+        self._group = list(group)
         self._chunk_rows = chunk_rows
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Recounts a partition."""
-        groups = whole_groups(batches, ["_computed_day", "key"], self._chunk_rows)
+        groups = whole_groups(batches, self._group, self._chunk_rows)
         return recount_groups(groups, self._chunk, _ADDED)
 
     def _chunk(

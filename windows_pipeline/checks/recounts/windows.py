@@ -7,6 +7,8 @@ the order of arrival. If engine and recount differ, a check fails.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -15,6 +17,7 @@ from windows_pipeline.checks.recounts.kernel import RecountKernel, difference_of
 from windows_pipeline.checks.recounts.session_kernel import ADDED, SessionRecountKernel
 from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_end_ms, last_instant
 from windows_pipeline.engine.radix_sort import in_radix_order
+from windows_pipeline.engine.record_shards import in_record_shards
 from windows_pipeline.engine.time_shards import (
     IN_HOME_SHARD,
     TIME_SHARD,
@@ -80,7 +83,8 @@ def recount_windows(
         and `same_records` (how many windows of the key hold the same records; null for empty
         windows and near a partly late record). Sessions also have `beyond_grace` (how many of
         their records arrived after the grace) and `previous_end_ms` (the end of the key's
-        previous session; null for the first).
+        previous session; null for the first, and for the first in its shard, as no session of
+        another shard is near).
 
         A row a new record that no window holds: `_computed_day`, `key`, `_event_time_ms`,
         `_close_time_ms` and `last_instant_ms` (the last instant of the last window that may count
@@ -90,7 +94,7 @@ def recount_windows(
         `counted` (how many of these records a window holds).
     """
     if isinstance(spec, SessionWindows):
-        return _of_sessions(records, windows, spec)
+        return _of_sessions(records, windows, spec, tuning)
     return _of_fixed(records, windows, spec, tuning)
 
 
@@ -136,13 +140,24 @@ def _in_time_shards(
     )
 
 
-def _of_sessions(records: DataFrame, windows: DataFrame, spec: SessionWindows) -> DataFrame:
+def _of_sessions(
+    records: DataFrame, windows: DataFrame, spec: SessionWindows, tuning: Tuning
+) -> DataFrame:
     rows = _together(records.select(*_RECORD_COLUMNS, *ARRIVAL), windows.select(*_WINDOW_COLUMNS))
-    carried = [field for field in rows.schema if field.name not in ("_is_new", *ARRIVAL)]
-    by_arrival = (*_GROUPED, "_close_time_ms", *ARRIVAL)
-    in_order = rows.repartition(*_GROUPED).sortWithinPartitions(*by_arrival)
+    rows = _sessions_in_shards(rows, spec, tuning)
+    group = [*_GROUPED, *([TIME_SHARD] if TIME_SHARD in rows.columns else [])]
+    input_only = ("_is_new", TIME_SHARD, *ARRIVAL)
+    carried = [field for field in rows.schema if field.name not in input_only]
+    in_order = rows.repartition(*group).sortWithinPartitions(*group, "_close_time_ms", *ARRIVAL)
     schema = T.StructType([*carried, *(T.StructField(name, T.LongType()) for name in ADDED)])
-    return in_order.mapInArrow(SessionRecountKernel(spec.gap_ms), schema)
+    return in_order.mapInArrow(SessionRecountKernel(spec.gap_ms, group), schema)
+
+
+def _sessions_in_shards(rows: DataFrame, spec: SessionWindows, tuning: Tuning) -> DataFrame:
+    """Cuts records and windows elsewhere than the engine does, a window by its last record."""
+    elsewhere = replace(tuning, shard_records=tuning.shard_records * 3 // 2)
+    time_ms = F.coalesce("_event_time_ms", "_window_end_ms")
+    return in_record_shards(rows, spec, elsewhere, time_ms=time_ms)
 
 
 def _together(records: DataFrame, windows: DataFrame) -> DataFrame:

@@ -42,7 +42,12 @@ class Frames(NamedTuple):
     end_ms: np.ndarray | None = None
 
 
-def frames_of(window: RowWindow, starts: np.ndarray, time_ms: np.ndarray) -> Frames:
+def frames_of(
+    window: RowWindow,
+    starts: np.ndarray,
+    time_ms: np.ndarray,
+    rows_before: np.ndarray | None = None,
+) -> Frames:
     """Finds the window of each row.
 
     Args:
@@ -50,6 +55,8 @@ def frames_of(window: RowWindow, starts: np.ndarray, time_ms: np.ndarray) -> Fra
         starts: Where each group's rows begin; one more entry for the end of the last.
         time_ms: The rows' times: ascending within a group, unless rows are sorted by arrival
             (`by_arrival`).
+        rows_before: How many rows come before each group's first one, in other shards; None for
+            no rows.
     """
     match window:
         case SlideRows(unit=FrameUnit.RANGE):
@@ -63,8 +70,10 @@ def frames_of(window: RowWindow, starts: np.ndarray, time_ms: np.ndarray) -> Fra
             start_ms = number * window.size
             return frames._replace(start_ms=start_ms, end_ms=start_ms + window.size)
         case TumbleRows():
-            row = np.arange(len(time_ms))
-            return _growing(_cut(starts, (row - starts[_parts(starts)]) % window.size == 0))
+            number = np.arange(len(time_ms)) - starts[_parts(starts)]
+            if rows_before is not None:
+                number += rows_before[_parts(starts)]
+            return _growing(_cut(starts, number % window.size == 0))
         case SessionRows():
             first = sessions_by_gap(starts, time_ms, window.gap_ms)
             frames = _growing(_cut(starts, first == np.arange(len(first))))

@@ -1,0 +1,194 @@
+"""Records of one key, cut into shards by their number, give the results of all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date, timedelta
+from random import Random
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tests.support.spark_cases import SHORT_SHARDS
+from windows_pipeline.aggregates import parse_aggregate
+from windows_pipeline.checks.recounts.windows import recount_windows
+from windows_pipeline.engine.record_shards import (
+    in_record_shards,
+    order_of_arrival,
+    order_of_time,
+    placed_by,
+)
+from windows_pipeline.engine.shard_plan import Reach
+from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
+from windows_pipeline.incremental.late import late_records
+from windows_pipeline.incremental.windows import unit_windows
+from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.kernels.windows.chunk import Closing
+from windows_pipeline.tuning import TUNING, Tuning
+from windows_pipeline.windows import (
+    CountWindows,
+    GracedRows,
+    RowWindow,
+    SessionRows,
+    SessionWindows,
+    SeveralRows,
+    SlideRows,
+    TumbleRows,
+)
+from windows_pipeline.windows.frames.bounds import FrameUnit
+
+ONE_KEY = replace(SHORT_SHARDS, one_key=True)
+GRACE_MS = 6
+FIRST_DAY = date(2026, 11, 1)
+AGGREGATES = [
+    parse_aggregate("total", "sum(real)"),
+    parse_aggregate("least", "min(whole)"),
+    parse_aggregate("latest", "last(whole)"),
+    parse_aggregate("listed", "collect_list(whole)"),
+]
+
+
+def rows(back: int | None, ahead: int | None) -> SlideRows:
+    return SlideRows(unit=FrameUnit.ROWS, back=back, ahead=ahead)
+
+
+CUT: dict[str, RowWindow | SeveralRows | CountWindows] = {
+    "count": CountWindows(4, 3),
+    "count, with gaps": CountWindows(2, 5),
+    "count, short first": CountWindows(5, 2, short_first=True),
+    "rows back": rows(3, 0),
+    "rows ahead": rows(0, 3),
+    "rows around": rows(2, 2),
+    "rows after": rows(-1, 3),
+    "rows before": rows(5, -2),
+    "blocks": TumbleRows(unit=FrameUnit.ROWS, size=3),
+    "sessions": SessionRows(gap_ms=4),
+    "two units": SeveralRows(
+        (("near", rows(3, 1)), ("soon", SlideRows(unit=FrameUnit.RANGE, back=9, ahead=4)))
+    ),
+}
+WHOLE: dict[str, RowWindow] = {"running total": rows(None, 0), "all to come": rows(0, None)}
+
+
+def arrived() -> Iterable[tuple[object, ...]]:
+    """Records of three days, with ties, silences and late records; offsets have gaps."""
+    random = Random(450)
+    time_ms = latest_ms = -40
+    for day in range(3):
+        for offset in range(60):
+            time_ms += random.choice((0, 0, 1, 2, 4, 9))
+            own_ms = time_ms - random.choice((0, 0, 0, 2, 5, 12))
+            latest_ms = max(latest_ms, own_ms)
+            unit = FIRST_DAY + timedelta(days=day)
+            whole, real = random.randrange(100), random.choice((1e16, 0.1, -1e16, 7.0))
+            yield unit, 3 * offset, own_ms, latest_ms - GRACE_MS, whole, real
+
+
+@pytest.fixture(scope="module")
+def records(spark: SparkSession) -> DataFrame:
+    schema = (
+        "arrival_unit date, offset bigint, _event_time_ms bigint, _close_time_ms bigint, "
+        "whole bigint, real double"
+    )
+    frame = spark.createDataFrame(list(arrived()), schema)
+    return frame.withColumns(
+        {
+            "_computed_day": F.lit(1),
+            "key": F.lit(None).cast("string"),
+            "source_partition": F.lit("0"),
+            "event_time": F.timestamp_millis("_event_time_ms"),
+            "record_arrival_unit": F.col("arrival_unit"),
+            "_is_new": F.col("whole") % 2 == 0,
+        }
+    ).persist()
+
+
+def found(frame: DataFrame, columns: list[str]) -> list[str]:
+    return sorted(map(repr, frame.select(*columns).collect()))
+
+
+@pytest.mark.parametrize("kind", CUT)
+def test_shards_give_the_results_of_all_records_at_once(records: DataFrame, kind: str) -> None:
+    """Rules F1, F2, F5, H1: to the bit, each row once."""
+    spec = GracedRows(CUT[kind], GRACE_MS)
+    closings = {1: Closing(NEVER_MS, 60), 2: Closing(60, 200)}
+
+    def results(tuning: Tuning) -> DataFrame:
+        return unit_windows(records, spec, AGGREGATES, closings, tuning=tuning)
+
+    cut = in_record_shards(records, spec, ONE_KEY)
+    assert cut.select(TIME_SHARD).distinct().count() > 2
+    assert cut.where(IN_HOME_SHARD).count() == records.count()
+    columns = results(TUNING).columns
+    whole = found(results(TUNING), columns)
+    assert len(whole) > 10
+    assert found(results(ONE_KEY), columns) == whole
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_frames_without_a_bound_are_one_shard(records: DataFrame, kind: str) -> None:
+    """Each needs all rows before or after its own."""
+    assert in_record_shards(records, GracedRows(WHOLE[kind], GRACE_MS), ONE_KEY) is records
+
+
+def test_other_keys_are_not_cut(records: DataFrame) -> None:
+    """Numbers of records say nothing of a key's own."""
+    for spec in (GracedRows(CUT["count"], GRACE_MS), SessionWindows(4, GRACE_MS)):
+        assert in_record_shards(records, spec, SHORT_SHARDS) is records
+
+
+def test_sessions_are_cut_where_none_goes_on(records: DataFrame) -> None:
+    """Rules A5, D1, D2: late records are part of what is cut; none is copied."""
+    spec, days = SessionWindows(3, GRACE_MS - 3), {1: Closing(NEVER_MS, 120)}
+    cut = in_record_shards(records, spec, ONE_KEY)
+    assert cut.select(TIME_SHARD).distinct().count() > 2
+    assert cut.count() == records.count()
+    windows = [unit_windows(of, spec, AGGREGATES, days) for of in (records, cut)]
+    whole, sharded = (found(one, windows[0].columns) for one in windows)
+    assert len(whole) > 10
+    assert sharded == whole
+    late = [late_records(of, None, spec, ["whole"], [1]) for of in (records, cut)]
+    whole, sharded = (found(one, late[0].columns) for one in late)
+    assert len(whole) > 3
+    assert sharded == whole
+
+
+def test_the_recount_of_sessions_in_shards_is_that_of_all_records(records: DataFrame) -> None:
+    """Rules A5, D2: of right, missing, moved and doubled sessions, and of new records."""
+    spec, days = SessionWindows(3, GRACE_MS - 3), {1: Closing(NEVER_MS, 120)}
+    windows = unit_windows(records, spec, [], days).where("record_count % 5 != 1")
+    end_ms = F.col("_window_end_ms") + F.when(F.col("record_count") % 2 == 0, 1).otherwise(0)
+    moved = windows.withColumn("_window_end_ms", end_ms)
+    judged = windows.unionByName(moved).persist()
+
+    def recount(tuning: Tuning) -> tuple[list[str], int]:
+        rows = recount_windows(records, judged, spec, tuning).drop("previous_end_ms").collect()
+        counted = sum(row.counted for row in rows if row.counted is not None)
+        return sorted(str(row) for row in rows if row.counted is None), counted
+
+    whole, counted = recount(TUNING)
+    assert counted > 20
+    for finding in ("same_end=2", "recount=0", "is_window=False"):
+        assert any(finding in row for row in whole), finding
+    assert recount(ONE_KEY) == (whole, counted)
+    judged.unpersist()
+
+
+def test_without_a_silence_sessions_are_one_shard(records: DataFrame) -> None:
+    """Rule D1: any record may join two sessions."""
+    assert in_record_shards(records, SessionWindows(30, GRACE_MS), ONE_KEY) is records
+
+
+def test_a_shard_knows_how_many_records_come_before_it(records: DataFrame) -> None:
+    """Whatever the order: by it blocks and count windows are numbered."""
+    for order in (order_of_time(records, F.col("_event_time_ms")), order_of_arrival(records)):
+        cut = placed_by(records, order, 8, Reach(back=4))
+        numbered = cut.select(TIME_SHARD, "_rows_before", order.position.alias("at")).collect()
+        before = sorted(row[0] for row in records.select(order.position).collect())
+        for shard in {row[TIME_SHARD] for row in numbered}:
+            own = sorted((row["at"], row["_rows_before"]) for row in numbered if row[0] == shard)
+            first, rows_before = own[0]
+            assert sum(at < first for at in before) == rows_before
+            assert {row[1] for row in own} == {rows_before}

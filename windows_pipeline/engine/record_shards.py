@@ -1,0 +1,172 @@
+"""Cuts the records of one key into shards by their number, where time shards do not suffice.
+
+A count window or a block needs a record's number among all, a frame by rows its n-th neighbour, and
+a session has no longest length. Where all records have one key, two small queries count them in
+buckets of their order, and `shard_plan` chooses the shards from the counts. Sessions are cut where
+no record comes for longer than the gap: none lies in two shards then, late records included.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.engine.shard_plan import Bucket, Placement, Reach, placements
+from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
+from windows_pipeline.tuning import Tuning
+from windows_pipeline.windows import (
+    GracedRows,
+    PipelineWindows,
+    RowWindow,
+    SessionRows,
+    SessionWindows,
+    TumbleRows,
+)
+from windows_pipeline.windows.frames.bounds import FrameUnit
+
+ROWS_BEFORE = "_rows_before"
+"""The column of how many records come before the first one in the row's shard."""
+_BUCKET = "_bucket"
+_BUCKETS = 4096
+"""How many buckets there are at most: this many rows are collected."""
+
+
+class Order(NamedTuple):
+    """An order of records, and where most of them lie in it.
+
+    Attributes:
+        position: A number (bigint) that never falls in this order.
+        low: The position from which on buckets are counted; records before are in the first.
+        high: The position up to which they are counted; records after are in the last.
+        records: How many records there are.
+    """
+
+    position: Column
+    low: int
+    high: int
+    records: int
+
+
+def in_record_shards(
+    records: DataFrame,
+    spec: PipelineWindows,
+    tuning: Tuning,
+    *,
+    time_ms: Column | None = None,
+) -> DataFrame:
+    """Puts each record into its home shard, and into the shards whose windows reach into it.
+
+    Args:
+        records: `_event_time_ms`; for windows by arrival `record_arrival_unit` and `offset`; and
+            any other columns. For row windows each record once, none of them late.
+        spec: The windows.
+        tuning: Whether all records have one key, and how many make a shard.
+        time_ms: The time by which records are cut; None for the event time.
+
+    Returns:
+        The records with `_time_shard` (bigint) and, unless they are of sessions, `_in_home_shard`
+        (boolean) and `_rows_before` (bigint); a record that another shard needs comes again, as a
+        copy. Where they are one shard, the same frame.
+    """
+    reach = _reach_of(spec)
+    if not tuning.one_key or reach is None:
+        return records
+    by_arrival = isinstance(spec, GracedRows) and spec.by_arrival
+    event_time_ms = F.col("_event_time_ms") if time_ms is None else time_ms
+    order = order_of_arrival(records) if by_arrival else order_of_time(records, event_time_ms)
+    cut = placed_by(records, order, tuning.shard_records, reach)
+    if cut is records or not isinstance(spec, SessionWindows):
+        return cut
+    return cut.drop(IN_HOME_SHARD, ROWS_BEFORE)
+
+
+def order_of_time(records: DataFrame, time_ms: Column) -> Order:
+    """The order of a time. Few times far from all others do not make buckets wider."""
+    row = records.agg(
+        F.count("*").alias("records"),
+        F.percentile_approx(time_ms, [0.01, 0.99], 1000).alias("bounds"),
+    ).head()
+    low, high = (row and row.bounds) or (0, 0)
+    return Order(time_ms, low, high, row.records if row else 0)
+
+
+def order_of_arrival(records: DataFrame) -> Order:
+    """The order of arrival unit and offset, of records of a single source partition."""
+    day, offset = F.unix_date("record_arrival_unit"), F.col("offset")
+    row = records.agg(
+        F.count("*").alias("records"),
+        F.min(day).alias("first_day"),
+        F.max(day).alias("last_day"),
+        F.max(offset).alias("last_offset"),
+    ).head()
+    if row is None or not row.records:
+        return Order(offset, 0, 0, 0)
+    offsets = row.last_offset + 1
+    position = (day - F.lit(row.first_day)).cast("bigint") * F.lit(offsets) + offset
+    return Order(position, 0, (row.last_day - row.first_day + 1) * offsets, row.records)
+
+
+def placed_by(records: DataFrame, order: Order, least: int, reach: Reach) -> DataFrame:
+    """Puts each record into its shards.
+
+    Args:
+        records: Records of one key and any columns.
+        order: The order in which windows hold consecutive records.
+        least: How many records a shard has at least.
+        reach: What windows need of the records around theirs.
+
+    Returns:
+        See `in_record_shards`.
+    """
+    if order.records < 2 * least:
+        return records
+    width = (order.high - order.low) // _BUCKETS + 1
+    number = F.call_function("div", order.position - F.lit(order.low), F.lit(width))
+    bucket = F.greatest(F.lit(0), F.least(number, F.lit(_BUCKETS - 1))).cast("bigint")
+    placed = placements(_counted(records, order.position, bucket), least, reach)
+    return _joined(records, bucket, placed) if any(each.shard > 0 for each in placed) else records
+
+
+def _counted(records: DataFrame, position: Column, bucket: Column) -> list[Bucket]:
+    """The buckets that hold records, in order."""
+    counts = (
+        records.select(bucket.alias(_BUCKET), position.alias("position"))
+        .groupBy(_BUCKET)
+        .agg(F.count("*"), F.min("position"), F.max("position"))
+    )
+    return sorted(Bucket(*row) for row in counts.collect())
+
+
+def _joined(records: DataFrame, bucket: Column, placed: list[Placement]) -> DataFrame:
+    schema = f"{_BUCKET} bigint, {TIME_SHARD} bigint, {IN_HOME_SHARD} boolean, {ROWS_BEFORE} bigint"
+    plan = F.broadcast(small_frame(records.sparkSession, placed, schema))
+    return records.withColumn(_BUCKET, bucket).join(plan, _BUCKET).drop(_BUCKET)
+
+
+def _reach_of(spec: PipelineWindows) -> Reach | None:
+    """What a window needs of the records around its own; None where that has no bound.
+
+    None, too, for windows that time shards cut.
+    """
+    if isinstance(spec, SessionWindows):
+        return Reach(gap_ms=spec.gap_ms)
+    reaches = [_reach_of_rows(each) for each in spec.outer] if isinstance(spec, GracedRows) else []
+    bounded = [reach for reach in reaches if reach is not None]
+    if not bounded or len(bounded) < len(reaches):
+        return None
+    return Reach(*map(max, zip(*bounded, strict=True)))
+
+
+def _reach_of_rows(window: RowWindow) -> Reach | None:
+    if isinstance(window, SessionRows):
+        return Reach(gap_ms=window.gap_ms)
+    by_rows = window.unit is FrameUnit.ROWS
+    if isinstance(window, TumbleRows):
+        return Reach(back=window.size - 1) if by_rows else Reach(back_ms=window.size)
+    if window.back is None or window.ahead is None:
+        return None
+    back, ahead = max(window.back, 0), max(window.ahead, 0)
+    return Reach(back, ahead) if by_rows else Reach(back_ms=back, ahead_ms=ahead)

@@ -1,0 +1,117 @@
+"""Chooses where the records of one key are cut into shards, and what each shard copies of others.
+
+Decided on the driver, from numbers of records in buckets: never from the records themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+_LEAST_TO_COPIES = 4
+"""A shard is at least so many times as large as what its windows need of its neighbours."""
+
+
+class Bucket(NamedTuple):
+    """A stretch of the records' order.
+
+    Attributes:
+        number: The bucket's number; buckets are in the order of their numbers.
+        records: How many records it holds; at least one.
+        first: The position of its first record.
+        last: The position of its last record, which lies before the next bucket's first.
+    """
+
+    number: int
+    records: int
+    first: int
+    last: int
+
+
+class Reach(NamedTuple):
+    """What the windows of a shard's records need of the records around them.
+
+    Attributes:
+        back: How many records before a record its window can hold.
+        ahead: How many records after it.
+        back_ms: How far before a record its window can begin.
+        ahead_ms: How far after it the window can end.
+        gap_ms: A shard ends only where the next record is further away than this.
+    """
+
+    back: int = 0
+    ahead: int = 0
+    back_ms: int = 0
+    ahead_ms: int = 0
+    gap_ms: int = 0
+
+
+class Placement(NamedTuple):
+    """A bucket in a shard.
+
+    Attributes:
+        bucket: The bucket's number.
+        shard: The shard's number.
+        is_home: Whether the bucket's records have their results in this shard; each bucket has
+            one such shard, in all others its records are copies.
+        rows_before: How many records come before the shard's first one.
+    """
+
+    bucket: int
+    shard: int
+    is_home: bool
+    rows_before: int
+
+
+def placements(buckets: Sequence[Bucket], least: int, reach: Reach) -> list[Placement]:
+    """Puts each bucket into its home shard, and into the shards whose windows reach into it.
+
+    Args:
+        buckets: In order.
+        least: How many records a shard has at least.
+        reach: What windows need of the records around theirs.
+    """
+    before = [0, *accumulate(bucket.records for bucket in buckets)]
+    found = []
+    for shard, (start, end) in enumerate(pairwise(_cuts(buckets, least, reach))):
+        first, beyond = _first_needed(buckets, start, reach), _beyond_needed(buckets, end, reach)
+        found += [
+            Placement(buckets[index].number, shard, start <= index < end, before[first])
+            for index in range(first, beyond)
+        ]
+    return found
+
+
+def _cuts(buckets: Sequence[Bucket], least: int, reach: Reach) -> list[int]:
+    """The index of each shard's first bucket, and the number of buckets."""
+    least = max(least, _LEAST_TO_COPIES * (reach.back + reach.ahead))
+    least_ms = _LEAST_TO_COPIES * (reach.back_ms + reach.ahead_ms)
+    cuts, held = [0], 0
+    for index, bucket in enumerate(buckets):
+        is_long = held >= least and bucket.first - buckets[cuts[-1]].first >= least_ms
+        if is_long and bucket.first - buckets[index - 1].last > reach.gap_ms:
+            cuts.append(index)
+            held = 0
+        held += bucket.records
+    if held < least and len(cuts) > 1:
+        cuts.pop()
+    return [*cuts, len(buckets)]
+
+
+def _first_needed(buckets: Sequence[Bucket], start: int, reach: Reach) -> int:
+    """The first bucket that the windows of records from bucket `start` on reach into."""
+    first, records, from_ms = start, 0, buckets[start].first - reach.back_ms
+    while first > 0 and (records < reach.back or buckets[first - 1].last >= from_ms):
+        first -= 1
+        records += buckets[first].records
+    return first
+
+
+def _beyond_needed(buckets: Sequence[Bucket], end: int, reach: Reach) -> int:
+    """The bucket after the last that the windows of records before bucket `end` reach into."""
+    beyond, records, until_ms = end, 0, buckets[end - 1].last + reach.ahead_ms
+    while beyond < len(buckets) and (records < reach.ahead or buckets[beyond].first <= until_ms):
+        records += buckets[beyond].records
+        beyond += 1
+    return beyond
