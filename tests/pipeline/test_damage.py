@@ -125,9 +125,12 @@ def test_damaged_logs_alerts_and_bookkeeping_are_mended(
 ) -> None:
     warehouse = computed.folder / "warehouse" / "p" / "w"
     before = results(computed)
-    log_files(warehouse / "final_windows", ".json")[-1].write_bytes(b"{")
+    for table in ("keyed_windows", "final_windows"):
+        log_files(warehouse / table, ".json")[-1].write_bytes(b"{")
     flip(data_files(warehouse / "alerts")[0])
-    flip(data_files(warehouse / "_computed_days")[0])
+    # Jobs read it to note their days.
+    noted = data_files(warehouse / "_computed_days")[0]
+    noted.write_bytes(b"x" * noted.stat().st_size)
     forget_delta_logs(spark)
     status, said = computed.call("check", "p", "--files", "--repair", "--yes")
     assert (status, "0 findings" in said) == (0, True), said
@@ -164,6 +167,21 @@ def test_damaged_sources_and_results_are_mended_by_one_rebuild(
     status, said = computed.call("run", "p")
     assert (status, "nothing to do" in said) == (0, True), said
     assert computed.call("check", "p")[0] == 0
+
+
+def test_a_lost_raw_events_is_named(computed: SmallProject, spark: SparkSession) -> None:
+    """Days that arrival_log names are ingested: without their rows nothing is right."""
+    shutil.rmtree(computed.folder / "warehouse" / "p" / "raw_events" / "_delta_log")
+    forget_delta_logs(spark)
+    status, said = call_without_spark(computed, "status", "p")
+    assert (status, "p/raw_events is gone" in said) == (1, True), said
+    assert "windows-pipeline check p --files" in said
+    status, said = computed.call("run", "p")
+    assert (status, "p/raw_events" in said, "is gone" in said) == (2, True, True), said
+    status, said = call_without_spark(computed, "check", "p", "--files")
+    assert (status, "windows-pipeline rebuild p --from raw_events" in said) == (1, True), said
+    assert computed.call("rebuild", "p", "--from", "raw_events")[0] == 0
+    assert call_without_spark(computed, "status", "p")[0] == 0
 
 
 def test_commands_name_the_damage_in_a_few_lines(

@@ -131,6 +131,7 @@ def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
             *_unfinished_batch(pipeline, warehouse, log),
             *_unfinished_corrections(pipeline, warehouse, opened),
             *_stale(pipeline, opened),
+            *_lost(pipeline, warehouse, log, opened),
         ),
         tables=tuple(_table_state(name, table) for name, table in opened.items()),
     )
@@ -263,3 +264,24 @@ def _stale(pipeline: Pipeline, opened: Mapping[str, LocalTable | None]) -> list[
         "the grace changed, `correct` keeps what was published"
     )
     return [Unfinished(what, f"windows-pipeline rebuild {pipeline.name}")]
+
+
+def _lost(
+    pipeline: Pipeline,
+    warehouse: str,
+    log: tuple[LogPart, ...],
+    opened: Mapping[str, LocalTable | None],
+) -> list[Unfinished]:
+    """Whether one of raw_events and arrival_log is there without the other."""
+    raw_events = catalog.source_tables(pipeline, warehouse).raw_events.name
+    table = opened[raw_events]
+    fix = f"windows-pipeline check {pipeline.name} --files"
+    if log and table is None:
+        return [Unfinished(f"{raw_events} is gone, and arrival_log names its days", fix)]
+    if table is not None and table.row_count and not log:
+        what = (
+            f"{raw_events} has rows, and arrival_log names none of their days: the first run was "
+            "stopped, or arrival_log is gone"
+        )
+        return [Unfinished(what, fix)]
+    return []

@@ -26,7 +26,7 @@ def correct_published(
     last: date | None,
     cause: str,
 ) -> None:
-    """Corrects the results of some days; exit status 1 if a check found the new rows wrong."""
+    """Corrects the results of some days; exit status 1 if a check failed."""
     spark = session(context, settings)
     status.update(f"{pipeline.name} {windows_name}: looking for what to correct")
     done = correct(
@@ -51,3 +51,6 @@ def correct_published(
         CONSOLE.print(f"{of_windows}: everything stands as it was published")
     else:
         CONSOLE.print(f"{of_windows}: correction {done.number} is published")
+    checks = (check for _, result in done.results for check in result.checks)
+    if any(not found.passed and not found.check.is_warning for found in checks):
+        raise typer.Exit(1)

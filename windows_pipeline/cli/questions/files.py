@@ -36,7 +36,8 @@ def check_files(
         yes: Whether the answer is yes.
 
     Raises:
-        typer.Exit: With status 1 if anything is damaged and not mended.
+        typer.Exit: With status 1 if anything is damaged and not mended, or a check of what was
+            computed again failed.
         ValueError: The tables lie in an object store.
     """
     warehouse = settings.warehouse
@@ -52,10 +53,10 @@ def check_files(
     if repair:
         plan = _agreed_plan(pipeline, settings, found.findings, yes=yes)
         if plan is not None:
-            _carry_out(context, settings, pipeline, plan)
+            went_well = _carry_out(context, settings, pipeline, plan)
             again = check_pipeline_files(pipeline, warehouse)
             _print(pipeline, again)
-            if not again.findings:
+            if went_well and not again.findings:
                 return
     raise typer.Exit(1)
 
@@ -131,14 +132,15 @@ def _agreed_plan(
 
 def _carry_out(
     context: typer.Context, settings: Settings, pipeline: Pipeline, plan: RepairPlan
-) -> None:
+) -> bool:
+    """Does what the plan says; returns whether all was published and no check failed."""
     status = begin(context, f"{pipeline.name}: starting Spark")
     from windows_pipeline.jobs.days.repair import run_repair
     from windows_pipeline.storage.table import DefinitionChangedError
 
     spark = session(context, settings)
     try:
-        print_jobs(run_repair(spark, pipeline, settings, plan, status.update))
+        return all(print_jobs(run_repair(spark, pipeline, settings, plan, status.update)))
     except DefinitionChangedError as error:
         step = "raw_events" if pipeline.source.by_days else "keyed_windows"
         raise DefinitionChangedError(

@@ -221,10 +221,11 @@ def run_repair(
         BatchUnfinishedError: A micro-batch is running or unfinished.
         CorrectionUnfinishedError: A correction is unfinished.
     """
-    for repair in plan.of_windows:
-        yield from _repaired(spark, pipeline, settings, repair, report)
+    # Jobs note their days in them.
     for table in plan.bookkeeping:
         set_aside(Path(table.location))
+    for repair in plan.of_windows:
+        yield from _repaired(spark, pipeline, settings, repair, report)
     for table in plan.lists:
         if table.exists(spark):
             table.forget_deleted_files(spark)

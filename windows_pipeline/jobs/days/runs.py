@@ -26,6 +26,8 @@ from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
 from windows_pipeline.sources.landed_files import FileState, is_blank, landed_files
 from windows_pipeline.storage.arrival_units import days_text
+from windows_pipeline.storage.files.damage import TableDamagedError
+from windows_pipeline.storage.files.digests import LOG_FOLDER
 from windows_pipeline.storage.tables import landed_files as landed_files_table
 from windows_pipeline.storage.tables import source_tables
 
@@ -90,7 +92,11 @@ def require_definition(spark: SparkSession, pipeline: Pipeline, settings: Settin
 
     Raises:
         DefinitionChangedError: A table holds rows of another definition.
+        TableDamagedError: raw_events is gone, and arrival_log names days of it.
     """
+    raw_events = source_tables(pipeline, settings.warehouse).raw_events
+    if not raw_events.exists(spark) and _log(spark, pipeline, settings):
+        raise TableDamagedError(raw_events.name, LOG_FOLDER, "is gone")
     for table in (table for job in all_jobs(pipeline, settings) for table in job.tables):
         if table.exists(spark):
             table.require(spark)

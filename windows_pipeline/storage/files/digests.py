@@ -150,7 +150,7 @@ def forget_deleted(location: str, needed: Collection[str]) -> None:
 
 
 def digests(location: str, paths: Iterable[str]) -> Iterator[FileDigest | None]:
-    """Computes digests of files, in their order; None for a file that does not exist.
+    """Computes digests of files, in their order; None where there is no file.
 
     Raises:
         OSError: A file cannot be read.
@@ -170,7 +170,7 @@ def _digest(folder: Path, path: str) -> FileDigest | None:
             while block := file.read(_BLOCK_BYTES):
                 digest.update(block)
                 size_bytes += len(block)
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return None
     return FileDigest(path, size_bytes, digest.hexdigest())
 
