@@ -73,7 +73,7 @@ def test_landed_days_are_run_once_and_their_changes_told(
         mark(project.land(2, f"{HEADER}z,13,5\n"))
         assert ticks.tick() == [SECOND]
         assert final_sums(project) == {"a": 1.0, "b": 7.0}
-        # A day that changes is told at each tick, and not run.
+        # A day that changes is sent at each tick, and not run.
         project.land(1, f"{HEADER}a,3,2\n", "b.csv")
         for _ in range(2):
             assert ticks.tick() == []

@@ -224,7 +224,7 @@ def test_a_correction_takes_back_what_did_not_happen(
     stands = [row for row in rows if row[-1] is None and row[5] != "retracted"]
     assert [row[:8] for row in stands] == expected(mended)
     assert {row[-2] for row in stands} == {None, 1}
-    # Everything that was told is there still, and marked where it is wrong.
+    # Everything that was sent is there still, and marked where it is wrong.
     kept = [row for row in rows if row[-2] is None]
     assert [row[:-2] for row in kept] == before
     assert {row[-1] for row in kept} == {None, 1}

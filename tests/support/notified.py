@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_tables import write_rows
 from windows_pipeline.config import Pipeline
-from windows_pipeline.notify.deliver import Told, deliver
+from windows_pipeline.notify.deliver import Sent, deliver
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import notifications
 
@@ -83,8 +83,8 @@ class Notified:
                 predicate=f"notification_id = '{each}'", updates={"retracted_by": "1"}
             )
 
-    def deliver(self, now: datetime = NOW, **options: Any) -> dict[str, Told]:
-        """Delivers, without waiting between attempts; what each target was told."""
+    def deliver(self, now: datetime = NOW, **options: Any) -> dict[str, Sent]:
+        """Delivers, without waiting between attempts; what each target was notified."""
         told = deliver(self.pipeline, self.settings, now=now, sleep=lambda _: None, **options)
         return {one.target: one for one in told}
 

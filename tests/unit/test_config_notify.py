@@ -62,7 +62,7 @@ def test_targets_are_no_part_of_a_definition(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "path", "problem"),
     [
-        ("{}", "", "tells nobody; write one of webhook, email, command, file under it"),
+        ("{}", "", "has no way; write one of webhook, email, command, file under it"),
         ("", "", "'' has no value; write 'people:' with 'webhook: ...' or another way under it"),
         ("x", "", "'x' is not a mapping; write 'people:' with 'webhook: ...' or another way"),
         (

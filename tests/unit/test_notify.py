@@ -1,4 +1,4 @@
-"""What targets are told: each event once, nothing lost, nothing old; with real receivers."""
+"""What targets are notified: each event once, nothing lost, nothing old; with real receivers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_outage_loses_nothing(project: Notified, hook: Receiver) -> None:
     told = project.deliver(week)["people"]
     assert (told.events, told.failed) == (3, False)
     assert hook.events == [("JFK", "opened"), ("JFK", "ended"), ("LGA", "opened")]
-    # An attempt that succeeds after others is told with the same id.
+    # An attempt that succeeds after others is sent with the same id.
     project.happen({"key": "EWR", "arrival_unit": DAY + timedelta(days=7)})
     hook.answers = [500]
     assert not project.deliver(week)["people"].failed
@@ -139,7 +139,7 @@ def test_old_events_are_not_told_unless_asked(project: Notified, hook: Receiver)
 
 
 def test_a_retraction_is_told_where_the_episode_was(project: Notified, hook: Receiver) -> None:
-    """Rule E1: however old it is; nobody hears of an episode that was never told."""
+    """Rule E1: however old it is; nobody hears of an episode that was never sent."""
     gone = {"retracted_by": 1}
     project.happen({}, {"key": "LGA", "arrival_unit": date(2012, 1, 1)})
     project.deliver()
@@ -156,7 +156,7 @@ def test_a_retraction_is_told_where_the_episode_was(project: Notified, hook: Rec
 
 
 def test_a_target_hears_what_it_asks_for(tmp_path: Path) -> None:
-    """By rule, severity and event; a row without severity is told."""
+    """By rule, severity and event; a row without severity is sent."""
     targets = "".join(
         f"  {name}:\n    file: {name}.jsonl\n    {field}\n"
         for name, field in {
@@ -254,7 +254,7 @@ def test_no_error_shows_the_address(project: Notified, hook: Receiver) -> None:
         patched.delenv("HOOK")
         with pytest.raises(ConfigError, match=r"flights\.yaml:\d+: notify\.people\.webhook\.url: "):
             project.deliver()
-        # The other targets are told all the same.
+        # The other targets are notified all the same.
         project.targets += "  file:\n    file: told\n"
         with pytest.raises(ConfigError):
             project.deliver()
@@ -297,7 +297,7 @@ def test_the_command_says_what_it_told(
     assert notify() == (0, "flights people: 0 messages of 0 events; 1 are too old (--all) ")
     status, said = notify("--all", "--dry-run")
     assert (status, hook.ids) == (0, [])
-    assert "people would be told: flights hourly: disruption opened for JFK since" in said
+    assert "people would be sent: flights hourly: disruption opened for JFK since" in said
     hook.answers = [404]
     status, said = notify("--all")
     assert status == 1
@@ -309,7 +309,7 @@ def test_the_command_says_what_it_told(
         capfd, monkeypatch, "snooze", "flights", "disruption", "--until", "2026-12-01 06:00"
     )
     assert status == 0
-    assert "nothing is told of disruption until 2026-12-01 06:00:00 UTC" in said
+    assert "nothing is sent of disruption until 2026-12-01 06:00:00 UTC" in said
     (project.folder / "pipelines" / "flights.yaml").write_text(FLIGHTS)
     status, said = notify()
     assert status == 2

@@ -1,4 +1,4 @@
-"""The sensor starts the job that tells people, and only where there is something to tell."""
+"""The sensor starts the job that notifies people, and only where there is something to tell."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_a_rate_limit_holds_and_joins_messages(tmp_path: Path, hook: Receiver) -
     told = made.deliver(NOW + timedelta(minutes=2))["people"]
     assert (told.events, told.waiting, told.failed) == (0, 1, False)
     assert told.reason == "the rate limit is reached"
-    # Held for days, it is told all the same.
+    # Held for days, it is sent all the same.
     assert made.deliver(NOW + timedelta(days=5))["people"].events == 1
     assert [len(body["events"]) for body in hook.bodies] == [1, 1, 3, 1]
 
@@ -86,7 +86,7 @@ def test_nothing_is_told_in_quiet_hours_and_all_after_them(tmp_path: Path, hook:
     assert [told(at) for at in winter] == [1, 0, 0, 1]
     held = made.deliver(datetime(2013, 1, 2, 4, 59, tzinfo=UTC))["people"]
     assert (held.waiting, held.reason, held.failed) == (1, "quiet until 06:00", False)
-    # What was held once is told however old it is by then.
+    # What was held once is sent however old it is by then.
     summer = ("2013-07-01 19:59", "2013-07-01 20:00", "2013-07-02 04:00")
     assert [told(at) for at in summer] == [1, 0, 1]
     assert made.deliver(datetime(2013, 1, 2, 5, tzinfo=UTC))["people"].events == 1

@@ -1,4 +1,4 @@
-"""Who is told that a run failed, and that records do not come in time."""
+"""Who is notified that a run failed, and that records do not come in time."""
 
 from __future__ import annotations
 

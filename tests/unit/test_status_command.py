@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -52,7 +53,9 @@ class Flights(NamedTuple):
             }
             for day, batch in zip(days, batches or [None] * len(days), strict=True)
         ]
-        write_rows(source_tables(self.pipeline, self.warehouse).arrival_log, rows)
+        tables = source_tables(self.pipeline, self.warehouse)
+        write_rows(tables.raw_events, [{"arrival_unit": date(2013, 1, day)} for day in days])
+        write_rows(tables.arrival_log, rows)
 
     def compute(self, *days: int) -> None:
         spec = computed_days(self.pipeline, "hourly", self.warehouse, fired=False)
@@ -190,3 +193,19 @@ def test_status_needs_neither_spark_nor_pandas(flights: Flights) -> None:
     flights.compute(1)
     printed = call_alone(flights.folder, "status", "flights")
     assert "computed through 2013-01-01" in printed
+
+
+@pytest.mark.parametrize(
+    ("lost", "named"),
+    [
+        ("raw_events", "flights/raw_events is gone, and arrival_log names its days"),
+        ("arrival_log", "flights/raw_events has rows, and arrival_log names none of their days"),
+    ],
+)
+def test_a_lost_table_of_the_source_is_named(flights: Flights, lost: str, named: str) -> None:
+    flights.ingest([1])
+    flights.compute(1)
+    shutil.rmtree(Path(flights.warehouse) / "flights" / lost)
+    status, said = flights.status()
+    assert (status, named in said) == (1, True), said
+    assert "windows-pipeline check flights --files" in said

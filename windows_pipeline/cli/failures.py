@@ -1,4 +1,4 @@
-"""Notes runs of commands that failed, for the targets that a pipeline tells of them."""
+"""Notes runs of commands that failed, for the targets that a pipeline notifies of them."""
 
 from __future__ import annotations
 
@@ -62,4 +62,4 @@ def _note(command: str, arguments: Mapping[str, Any], text: str) -> None:
     except (ConfigError, SettingsError):
         return  # the command's own error says so
     except OSError as error:
-        say("warning", f"nobody will be told that this failed: {error}")
+        say("warning", f"nobody will be notified that this failed: {error}")

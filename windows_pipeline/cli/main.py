@@ -61,7 +61,7 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
         trace: "trace flights LGA '2013-09-13 02:00:00.001' --windows hourly",
         explain: "explain flights LGA '2013-09-13 01:25' --windows hourly",
     },
-    "Tell people": {
+    "Notify people": {
         report: "report flights --from 2013-07-01 --output summer.html",
         notify: "notify flights --dry-run",
         snooze: "snooze flights disruption --until '2026-12-01 06:00'",

@@ -1,4 +1,4 @@
-"""Tells people what happened to episodes, without Spark: `notify` and `snooze`."""
+"""Notifies people of what happened to episodes, without Spark: `notify` and `snooze`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windows_pipeline.cli.terminal.status import Status
 from windows_pipeline.text.counts import counted
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
-    from windows_pipeline.notify.deliver import Told
+    from windows_pipeline.notify.deliver import Sent
 
 
 def notify(
@@ -26,11 +26,11 @@ def notify(
         bool, typer.Option("--all", help="Also events that are older than a target's max_age.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be told.")
+        bool, typer.Option("--dry-run", help="Only say what would be sent.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Tells the pipeline's targets what happened to episodes of alerts and was not told so far.
+    """Sends the pipeline's targets what happened to episodes of alerts and was not sent so far.
 
     Exit status 1 where a message was not taken; the same command sends it again.
     """
@@ -38,12 +38,12 @@ def notify(
     with Status(CONSOLE, f"{pipeline}: notifying"):
         from windows_pipeline.notify.deliver import deliver
 
-        told = deliver(found, settings, every=every, dry_run=dry_run)
+        sent = deliver(found, settings, every=every, dry_run=dry_run)
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in told], indent=1))
+        typer.echo(json.dumps([asdict(one) for one in sent], indent=1))
     else:
-        _print(pipeline, told, "would be told" if dry_run else "told")
-    for one in told:
+        _print(pipeline, sent, "would be sent" if dry_run else "sent")
+    for one in sent:
         if one.failed:
             say(
                 "warning",
@@ -51,7 +51,7 @@ def notify(
                 f"message was not taken: {one.reason}; to send again: "
                 f"windows-pipeline notify {pipeline}",
             )
-    if any(one.failed for one in told):
+    if any(one.failed for one in sent):
         raise typer.Exit(1)
 
 
@@ -63,17 +63,17 @@ def snooze(
         typer.Option(metavar="TIME", help="Until when, in UTC; a past one ends the snooze."),
     ],
 ) -> None:
-    """Stops telling of a rule's episodes for a time; what happens until then is never told."""
+    """Stops notifying of a rule's episodes for a time; what happens until then is never sent."""
     instant = parsed_instant("--until", until)
     settings, found = declared(pipeline)
     from windows_pipeline.notify import deliver
 
     deliver.snooze(found, settings, rule, instant)
-    CONSOLE.print(f"{pipeline}: nothing is told of {rule} until {instant:%Y-%m-%d %H:%M:%S %Z}")
+    CONSOLE.print(f"{pipeline}: nothing is sent of {rule} until {instant:%Y-%m-%d %H:%M:%S %Z}")
 
 
-def _print(pipeline: str, told: Sequence[Told], what: str) -> None:
-    for one in told:
+def _print(pipeline: str, sent: Sequence[Sent], what: str) -> None:
+    for one in sent:
         for message in one.messages:
             CONSOLE.print(f"{one.target} {what}: {message}")
         old = f"; {one.old:,} are too old (--all)" if one.old else ""

@@ -154,11 +154,11 @@ class Pipeline(Strict):
         partitions: The arrival days.
         schedule: When Dagster runs the pipeline by itself.
         expect_every: How long raw_events may go without new records before Dagster shows it as
-            late, and targets are told that records are overdue, ms; None for any time.
+            late, and targets are notified that records are overdue, ms; None for any time.
         limits: The shares of rejected and late records above which a check fails.
         checks: The user's own checks of accepted records, by name.
         windows: The window definitions, by name; each has tables of its own.
-        notify: Who is told what happens to episodes of alerts, by name.
+        notify: Who is notified of what happens to episodes of alerts, by name.
     """
 
     name: Identifier

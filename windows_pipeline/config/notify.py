@@ -1,4 +1,4 @@
-"""The `notify` field of a pipeline: who is told what happens to episodes (rule E6)."""
+"""The `notify` field of a pipeline: who is notified of what happens to episodes (rule E6)."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class RateLimit(Strict):
 
 
 class Quiet(Strict):
-    """The hours in which a target is told nothing; it is told once they are over.
+    """The hours in which a target is sent nothing; what waits is sent once they are over.
 
     Attributes:
         hours: From when to when, each day.
@@ -184,7 +184,7 @@ class Quiet(Strict):
 
 
 class Target(Strict):
-    """Somebody who is told: one way, and of what.
+    """Somebody who is notified: one way, and of what.
 
     Attributes:
         webhook: An address that gets messages by POST.
@@ -192,23 +192,23 @@ class Target(Strict):
         command: A program and its arguments, which gets each message as JSON on its standard input;
             `commands` of the settings has to name the program.
         file: A file of JSON lines in the pipeline's folder of the warehouse, by its name.
-        rules: The rules whose episodes are told; None for all.
-        min_severity: The least severity; a row without severity is told. None for any.
-        events: What is told of an episode; that a run `failed`, and that records are `overdue`
+        rules: The rules whose episodes are sent; None for all.
+        min_severity: The least severity; a row without severity is sent. None for any.
+        events: What is sent of an episode; that a run `failed`, and that records are `overdue`
             (`expect_every`); and of early warnings, if named: `warned`, `confirmed` and
             `withdrawn`.
         max_age: How old an event may be, ms, after the end of its arrival day; older ones, such as
-            those of a backfill, are not told.
+            those of a backfill, are not sent.
         group: How many messages may go out at once; more become a single one with a count.
         rate_limit: How many messages go out in a stretch of time, at most; None for any number.
-        quiet: Hours in which nothing is told; None for none.
+        quiet: Hours in which nothing is sent; None for none.
     """
 
     webhook: Webhook | None = None
     email: Email | None = None
     command: _Arguments | None = None
     file: (
-        Annotated[str, AfterValidator(_file_name), looks("file name", "told", type="string")] | None
+        Annotated[str, AfterValidator(_file_name), looks("file name", "sent", type="string")] | None
     ) = None
     rules: Annotated[tuple[Identifier, ...], BeforeValidator(_some)] | None = None
     min_severity: (
@@ -224,7 +224,7 @@ class Target(Strict):
     def _one_way(self) -> Self:
         ways = [name for name in _WAYS if getattr(self, name) is not None]
         if not ways:
-            refuse([Problem((), None, f"tells nobody; write one of {', '.join(_WAYS)} under it")])
+            refuse([Problem((), None, f"has no way; write one of {', '.join(_WAYS)} under it")])
         if len(ways) > 1:
             text = f"is a second way, after {ways[0]}; move it to a target of its own"
             refuse([Problem((ways[1],), None, text)])

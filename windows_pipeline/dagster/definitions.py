@@ -37,7 +37,7 @@ def build_definitions(
     `NAME_maintenance`, the schedules `NAME_daily` and `NAME_weekly_maintenance`, and the sensor
     `NAME_landing`. One that follows its source as a stream has the job and the schedule
     `NAME_stream` for `NAME_daily`, and no such sensor; one with `notify` has the sensor and the job
-    `NAME_notify`, too; the sensor `failed_runs` notes what these tell of failed runs. Its assets
+    `NAME_notify`, too; the sensor `failed_runs` notes failed runs for these. Its assets
     form the group NAME and have keys such as `NAME/raw_events` and
     `NAME/WINDOWS/final_windows`.
 

@@ -146,8 +146,8 @@ class AlertsJob(WindowsJob):
             spec, window = self.windows.spec, self.windows.window_key[1:]
             units = units_frame(spark, self.arrivals(log), days)
             closings = units.select("arrival_unit", "_close_before_ms")
-            told = notifications_to_check(events, alerts, final, closings, spec, window)
-            batches.append(Batch("notifications", told, notification_checks(spec)))
+            judged = notifications_to_check(events, alerts, final, closings, spec, window)
+            batches.append(Batch("notifications", judged, notification_checks(spec)))
         return batches
 
     def _changes(self, spark: SparkSession, days: Sequence[date], alerts: DataFrame) -> DataFrame:

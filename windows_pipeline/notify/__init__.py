@@ -1,1 +1,1 @@
-"""Tells people what happened to episodes of alerts; needs no Spark."""
+"""Notifies people of what happened to episodes of alerts; needs no Spark."""

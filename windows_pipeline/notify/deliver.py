@@ -1,4 +1,4 @@
-"""The door of notify: tells a pipeline's targets what happened since the last time."""
+"""The door of notify: notifies a pipeline's targets of what happened since the last time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
     "FAILED",
     "BusyError",
     "Due",
-    "Told",
+    "Sent",
     "deliver",
     "note_failure",
     "notifies_of",
@@ -41,13 +41,13 @@ WAITS_S = (1.0, 4.0)
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a target was told.
+class Sent:
+    """What a target was sent.
 
     Attributes:
         target: The target's name.
         messages: The messages that went out, or would, a line each.
-        events: How many events they tell.
+        events: How many events they are of.
         old: How many events are too old.
         waiting: How many events wait for the next time.
         reason: Why they wait; empty if none does.
@@ -72,14 +72,14 @@ def deliver(
     now: datetime | None = None,
     waits_s: Sequence[float] = WAITS_S,
     sleep: Callable[[float], None] = time.sleep,
-) -> list[Told]:
-    """Tells each target of a pipeline what happened and was not told so far.
+) -> list[Sent]:
+    """Sends each target of a pipeline what happened and was not sent so far.
 
     Args:
         pipeline: The pipeline.
         settings: Where its tables lie.
-        every: Whether also events are told that are too old.
-        dry_run: Whether only to say what would be told.
+        every: Whether also events are sent that are too old.
+        dry_run: Whether only to say what would be sent.
         now: The time; None for the clock's.
         waits_s: How long to wait before each further attempt to send a message.
         sleep: Waits.
@@ -87,11 +87,11 @@ def deliver(
     Raises:
         BusyError: Another command delivers messages of the pipeline.
         ConfigError: A target refers to an environment variable that is not set; the others were
-            told.
+            sent.
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: A table cannot be read without Spark.
         ValueError: The pipeline notifies nobody; or a target's address is wrong, or its program is
-            not allowed, and the others were told.
+            not allowed, and the others were sent theirs.
     """
     if not pipeline.notify:
         raise ValueError(
@@ -104,26 +104,26 @@ def deliver(
     ]
     folder = f"{settings.warehouse}/{pipeline.name}"
     if not Path(folder).is_dir():
-        return [Told(name, (), 0, 0) for name in pipeline.notify]
-    told: list[Told] = []
+        return [Sent(name, (), 0, 0) for name in pipeline.notify]
+    sent: list[Sent] = []
     wrong: list[ValueError] = []
     with delivered_log(folder) as log:
         for name, target in pipeline.notify.items():
             one = _Target(pipeline, name, target, log, instant)
             try:
                 send = None if dry_run else sender_of(pipeline, name, settings)
-            except ValueError as error:  # the others are told all the same
+            except ValueError as error:  # the others are sent theirs all the same
                 wrong.append(error)
             else:
-                told.append(one.tell(events, send, waits_s, sleep, every=every))
+                sent.append(one.deliver(events, send, waits_s, sleep, every=every))
     if wrong:
         raise wrong[0]
-    return told
+    return sent
 
 
 @dataclass(frozen=True)
 class Due:
-    """Whether a pipeline has something to tell.
+    """Whether a pipeline has something to send.
 
     Attributes:
         versions: The version of each table of notifications, by the table's name, and the number of
@@ -136,7 +136,7 @@ class Due:
 
 
 def what_is_due(pipeline: Pipeline, settings: Settings) -> Due:
-    """Looks whether there is something to tell; reads no row and sends nothing.
+    """Looks whether there is something to send; reads no row and sends nothing.
 
     Raises:
         BusyError: Another command delivers messages of the pipeline.
@@ -167,7 +167,7 @@ def snooze(
     until: datetime,
     now: datetime | None = None,
 ) -> None:
-    """Stops telling of a rule's episodes until an instant; events until then are never told.
+    """Stops notifying of a rule's episodes until an instant; events until then are never sent.
 
     Args:
         pipeline: The pipeline.
@@ -195,7 +195,7 @@ def snooze(
 
 @dataclass(frozen=True)
 class _Target:
-    """A target that is told now."""
+    """A target that is notified now."""
 
     pipeline: Pipeline
     name: str
@@ -203,7 +203,7 @@ class _Target:
     log: Delivered
     now: datetime
 
-    def tell(
+    def deliver(
         self,
         events: Sequence[AnyEvent],
         send: Send | None,
@@ -211,7 +211,7 @@ class _Target:
         sleep: Callable[[float], None],
         *,
         every: bool,
-    ) -> Told:
+    ) -> Sent:
         """Sends what is due, in order; the first message that is not taken ends it."""
         due = plan(self.name, self.target, events, self.log, self.now, every=every)
         texts: list[str] = []
@@ -231,7 +231,7 @@ class _Target:
                     left = [event for later in due.messages[number:] for event in later.events]
                     self._wait(left, str(error))
                     waiting = len(left)
-                    return Told(
+                    return Sent(
                         self.name, tuple(texts), count, due.old, waiting, str(error), failed=True
                     )
                 self.log.note(
@@ -240,14 +240,14 @@ class _Target:
                 )
             texts.append(title(self.pipeline, message))
             count += len(message.events)
-        return Told(self.name, tuple(texts), count, due.old, len(due.held), due.reason)
+        return Sent(self.name, tuple(texts), count, due.old, len(due.held), due.reason)
 
     @property
     def _at(self) -> str:
         return self.now.isoformat()
 
     def _wait(self, left: Sequence[AnyEvent], reason: str) -> None:
-        """Notes the events that wait, once: they are told however old they are by then."""
+        """Notes the events that wait, once: they are sent however old they are by then."""
         new = [event for event in left if (self.name, event.id) not in self.log.waiting]
         self.log.note(
             Delivery(event.id, self.name, "waiting", self._at, reason=reason) for event in new

@@ -36,7 +36,7 @@ class Delivery:
         target: The target's name.
         outcome: Whether it was sent, never will be, or waits: then its age no longer counts.
         at: When.
-        message: The message that told it; empty if none did.
+        message: The id of the message that had it; empty if none did.
         attempts: How often the message was tried.
         reason: Why it was skipped or waits.
     """
@@ -60,7 +60,7 @@ class Delivered:
         waiting: The events that wait, by target and id.
         sent: The targets and ids of the events that were sent.
         messages: When each message went out, by target and message.
-        snoozed: Until when the events of a rule are not told, by rule.
+        snoozed: Until when the events of a rule are not sent, by rule.
     """
 
     descriptor: int
@@ -78,12 +78,12 @@ class Delivered:
             self._add(one)
 
     def snooze(self, rule: str, until: datetime, at: datetime) -> None:
-        """Notes until when the events of a rule are not told; the newest line counts."""
+        """Notes until when the events of a rule are not sent; the newest line counts."""
         self._append([{"snooze": rule, "until": until.isoformat(), "at": at.isoformat()}])
         self.snoozed[rule] = until
 
     def is_snoozed(self, rule: str, now: datetime) -> bool:
-        """Whether the events of a rule are not told now."""
+        """Whether the events of a rule are not sent now."""
         return rule in self.snoozed and now < self.snoozed[rule]
 
     def _append(self, lines: list[dict[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 """What happens to a pipeline itself: a run that failed, records that did not come in time.
 
 Failed runs are lines of a file in the pipeline's folder of the warehouse, so that none is lost
-while nobody can be told. Whether records are overdue follows from the log of arrival_log.
+while nobody can be notified. Whether records are overdue follows from the log of arrival_log.
 """
 
 from __future__ import annotations
@@ -103,14 +103,14 @@ def notifies_of(pipeline: Pipeline, event: str) -> bool:
 def note_failure(pipeline: Pipeline, warehouse: str, what: str, text: str, name: str = "") -> None:
     """Notes a run that failed, for the targets of the pipeline.
 
-    Nothing is noted if no target is told of failed runs, or if the warehouse is no local folder.
+    Nothing is noted if no target is notified of failed runs, or the warehouse is no local folder.
 
     Args:
         pipeline: The pipeline.
         warehouse: The folder of all tables.
         what: The command or job.
         text: What is wrong; its first characters are kept.
-        name: What tells the run from others; the time and the process if empty.
+        name: What distinguishes the run from others; the time and the process if empty.
 
     Raises:
         OSError: The file cannot be written.

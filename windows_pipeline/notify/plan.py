@@ -1,4 +1,4 @@
-"""Which events a target is told now, and in which messages."""
+"""Which events a target is sent now, and in which messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windows_pipeline.notify.pipeline_events import AnyEvent, PipelineEvent
 
 @dataclass(frozen=True)
 class Message:
-    """What is told at once.
+    """What is sent at once.
 
     Attributes:
         events: The events, the oldest first.
@@ -41,13 +41,13 @@ class Message:
 
 @dataclass
 class Plan:
-    """What a target is told.
+    """What a target is sent.
 
     Attributes:
         messages: The messages, in order.
         held: The events that wait, as now is not the time.
         reason: Why they wait.
-        skipped: The events that are never told, by the reason.
+        skipped: The events that are never sent, by the reason.
         old: How many events are too old.
     """
 
@@ -67,7 +67,7 @@ def plan(
     *,
     every: bool,
 ) -> Plan:
-    """Decides what a target is told.
+    """Decides what a target is sent.
 
     Args:
         name: The target's name.
@@ -75,11 +75,11 @@ def plan(
         events: All events of the pipeline, the oldest first.
         delivered: What became of them so far.
         now: The time.
-        every: Whether also events are told that are too old.
+        every: Whether also events are sent that are too old.
     """
     made = Plan()
     oldest = now - timedelta(milliseconds=target.max_age)
-    told = {event.episode for event in events if (name, event.id) in delivered.sent}
+    heard_of = {event.episode for event in events if (name, event.id) in delivered.sent}
     opens = {event.episode for event in events if event.event == OPENED and event.stands}
     due: list[AnyEvent] = []
     for event in events:
@@ -89,8 +89,8 @@ def plan(
         is_retraction = event.event == RETRACTED
         if not event.stands or (is_retraction and event.episode in opens):
             made.skipped.setdefault("a correction took it back", []).append(event)
-        elif is_retraction and event.episode not in told:
-            made.skipped.setdefault("nothing was told of its episode", []).append(event)
+        elif is_retraction and event.episode not in heard_of:
+            made.skipped.setdefault("nothing was sent of its episode", []).append(event)
         elif delivered.is_snoozed(event.rule, now):
             made.skipped.setdefault("its rule is snoozed", []).append(event)
         elif (

@@ -1,4 +1,4 @@
-"""Ways to tell somebody: each sends one message, or raises `NotSentError`."""
+"""Ways to notify somebody: each sends one message, or raises `NotSentError`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def post(url: str, message_id: str, content: bytes) -> None:
 
 
 def run(argv: Sequence[str], content: bytes) -> None:
-    """Runs a program with the message on its standard input; exit status 0 means that it is told.
+    """Runs a program with the message on its standard input; exit status 0 means that it is taken.
 
     Raises:
         NotSentError: The program cannot be started, takes too long, or ends with another status.

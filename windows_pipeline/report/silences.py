@@ -1,4 +1,4 @@
-"""How long a key was silent: until its next record, which no sliding window tells (rule B8)."""
+"""How long a key was silent: until its next record, which no sliding window shows (rule B8)."""
 
 from __future__ import annotations
 

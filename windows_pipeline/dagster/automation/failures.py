@@ -1,4 +1,4 @@
-"""The sensor that notes failed runs of pipelines, for the targets that are told of them."""
+"""The sensor that notes failed runs of pipelines, for the targets that are notified of them."""
 
 # No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
@@ -14,10 +14,10 @@ from windows_pipeline.storage.tables import all_tables
 
 
 def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.SensorDefinition | None:
-    """The sensor of all pipelines that tell somebody of failed runs; None if there is none.
+    """The sensor of all pipelines that notify somebody of failed runs; None if there is none.
 
     A run is of a pipeline NAME if its job's name begins with `NAME_`, or if it materializes tables
-    of the pipeline. The sensor `NAME_notify` then starts the run that tells.
+    of the pipeline. The sensor `NAME_notify` then starts the run that notifies.
     """
     every = list(pipelines)
     notifying = [pipeline for pipeline in every if notifies_of(pipeline, FAILED)]
@@ -29,7 +29,7 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
     }
 
     @dg.run_failure_sensor(
-        name="failed_runs", description="Notes failed runs, so that somebody is told of them."
+        name="failed_runs", description="Notes failed runs, so that somebody is notified of them."
     )
     def failed_runs(context: dg.RunFailureSensorContext) -> None:
         run = context.dagster_run
@@ -39,7 +39,7 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
         for pipeline in notifying:
             selected = run.asset_selection or frozenset()
             is_of = owner == pipeline.name or bool(selected & tables[pipeline.name])
-            # The job that tells would tell of itself without end.
+            # The job that notifies would notify of itself without end.
             if is_of and run.job_name != f"{pipeline.name}_notify":
                 what = f"run {run.run_id[:8]} of {run.job_name}"
                 note_failure(pipeline, settings.warehouse, what, _text(context), run.run_id)

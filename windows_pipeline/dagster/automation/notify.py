@@ -1,4 +1,4 @@
-"""The sensor that tells people of a pipeline's alerts, and the job that it starts."""
+"""The sensor that notifies people of a pipeline's alerts, and the job that it starts."""
 
 # No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
@@ -21,7 +21,7 @@ _CONFIG = {
     "all": dg.Field(
         bool,
         default_value=False,
-        description="Whether also events are told that are older than a target's max_age.",
+        description="Whether also events are sent that are older than a target's max_age.",
     )
 }
 
@@ -29,12 +29,12 @@ _CONFIG = {
 def notify_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that does what `windows-pipeline notify` does; it needs no Spark."""
 
-    @dg.op(name=f"{pipeline.name}_tell", config_schema=_CONFIG)
+    @dg.op(name=f"{pipeline.name}_send", config_schema=_CONFIG)
     @fails_plainly
-    def tell(context: dg.OpExecutionContext) -> None:
+    def send(context: dg.OpExecutionContext) -> None:
         every: bool = context.op_config["all"]
-        told = deliver(pipeline, settings, every=every)
-        for one in told:
+        sent = deliver(pipeline, settings, every=every)
+        for one in sent:
             for message in one.messages:
                 context.log.info(f"{one.target}: {message}")
             context.log.info(
@@ -42,20 +42,20 @@ def notify_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 f"{counted(one.events, 'event')}; "
                 f"{one.old} too old; {one.waiting} wait{one.reason and f': {one.reason}'}"
             )
-        failed = [one for one in told if one.failed]
+        failed = [one for one in sent if one.failed]
         if failed:
             reasons = "; ".join(f"{one.target}: {one.reason}" for one in failed)
             raise dg.Failure(
                 f"{pipeline.name}: a message must be taken, and was not: {reasons}. The events "
-                f"wait; the next run of {pipeline.name}_notify tells them"
+                f"wait; the next run of {pipeline.name}_notify sends them"
             )
 
     @dg.job(
         name=f"{pipeline.name}_notify",
-        description=f"Tells the targets of {pipeline.name} what happened to episodes of alerts.",
+        description=f"Sends the targets of {pipeline.name} what happened to episodes of alerts.",
     )
     def notify() -> None:
-        tell()
+        send()
 
     return notify
 
@@ -74,7 +74,7 @@ def notify_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinition
         name=f"{pipeline.name}_notify",
         job=job,
         minimum_interval_seconds=_LEAST_SECONDS,
-        description=f"Tells people of new alerts of {pipeline.name}.",
+        description=f"Notifies people of new alerts of {pipeline.name}.",
     )
     def new_events(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         newest = context.instance.get_run_records(dg.RunsFilter(job_name=job.name), limit=1)
