@@ -18,6 +18,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.text.instants import time_text
 
 # Great Expectations reads this variable when it is imported.
@@ -233,7 +234,7 @@ def _for_people(row: Mapping[str, object]) -> dict[str, str]:
     for name, value in row.items():
         time = name.removeprefix("_").removesuffix("_ms")
         if f"_{time}_ms" == name and time not in row and isinstance(value, int):
-            shown[time] = time_text(value)
+            shown[time] = "None" if value == NEVER_MS else time_text(value)
     return shown
 
 

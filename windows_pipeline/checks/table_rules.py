@@ -133,6 +133,10 @@ def closing_checks() -> list[Check]:
     ]
 
 
+FINAL_NEVER_CHANGED = "final_never_changed"
+"""The check by which a run refuses to change final windows (rule E1)."""
+
+
 def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
     """Checks of final windows, over a row a distinct window with its number of copies.
 
@@ -159,7 +163,7 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
             "rows_in_final > 0 AND times_final > 1",
         ),
         Check(
-            "final_never_changed",
+            FINAL_NEVER_CHANGED,
             "Published final windows are unchanged, or as their newest correction left them (rule "
             "E1). If raw records were changed on purpose, run: "
             f"{correct} --from DAY --cause TEXT",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
 from functools import partial
 
@@ -10,6 +10,7 @@ import typer
 from pyspark.sql import SparkSession
 
 from windows_pipeline.checks.run import CheckResult
+from windows_pipeline.checks.table_rules import FINAL_NEVER_CHANGED
 from windows_pipeline.cli.jobs.reports import reported
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
@@ -44,6 +45,7 @@ from windows_pipeline.jobs.days.runs import (
     run_days,
     runs_to_do,
 )
+from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.jobs.quarantine import quarantined
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
@@ -105,6 +107,7 @@ def run_landed(
     else:
         runs = runs_to_do(spark, pipeline, settings)
     went_well: list[bool] = []
+    refused: set[str] = set()
     bad: list[BadFileError] = []
     for number, days in enumerate(runs, 1):
         CONSOLE.print(f"{pipeline.name}: {days_text(days.days)}")
@@ -113,7 +116,8 @@ def run_landed(
             spark, pipeline, settings, days, CONSOLE.print,
             begin=partial(_show_job, status, of_run), found_bad=bad.append,
         )  # fmt: skip
-        went_well += print_jobs(reported(results, pipeline, settings, spark))
+        followed = _noting_refused(results, refused)
+        went_well += print_jobs(reported(followed, pipeline, settings, spark))
     if not runs:
         require_definition(spark, pipeline, settings)
         CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
@@ -122,13 +126,24 @@ def run_landed(
     of_runs = {day for days in runs for day in days.days} - left_out
     _print_records(spark, settings, pipeline, of_runs)
     _print_quarantined(spark, settings, pipeline, of_runs)
-    waits = _print_unfinished(spark, settings, pipeline, left_out)
+    waits = _print_unfinished(spark, settings, pipeline, left_out, refused)
     if bad:
         log = RawEventsJob(pipeline, settings).arrived_so_far(spark)
         print_bad_files(pipeline.name, bad, {row.arrival_unit for row in log})
         raise typer.Exit(3)
     if waits or not all(went_well):
         raise typer.Exit(1)
+
+
+def _noting_refused(
+    results: Iterable[tuple[str, JobResult]], refused: set[str]
+) -> Iterator[tuple[str, JobResult]]:
+    """Passes results on, and notes the definitions whose final windows were to change."""
+    for name, result in results:
+        failed = {found.check.name for found in result.checks if not found.passed}
+        if not result.published and FINAL_NEVER_CHANGED in failed:
+            refused.add(name.split("/")[1])
+        yield name, result
 
 
 def _show_job(status: Status, of_run: str, table: str) -> None:
@@ -172,6 +187,7 @@ def _print_unfinished(
     settings: Settings,
     pipeline: Pipeline,
     left_out: Collection[date] = frozenset(),
+    refused: Collection[str] = (),
 ) -> bool:
     """Prints the days that wait and the files that changed, gave no record or were skipped.
 
@@ -180,11 +196,12 @@ def _print_unfinished(
         settings: Where tables and landed files lie.
         pipeline: The pipeline.
         left_out: The days with bad files, which changed for a reason that is printed elsewhere.
+        refused: The definitions whose final windows the run has refused to change.
 
     Returns:
         Whether the user has something to do; skipped files need nothing.
     """
-    waits = print_waiting(pipeline.name, days_waiting(spark, pipeline, settings))
+    waits = print_waiting(pipeline.name, days_waiting(spark, pipeline, settings), refused)
     landing = RawEventsJob(pipeline, settings).landing
     try:
         print_skipped(pipeline.name, skipped(pipeline, landing))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
@@ -63,8 +63,13 @@ def print_checks(
                 console.print(f"  {row}")
 
 
-def print_waiting(pipeline: str, waiting: Waiting) -> bool:
+def print_waiting(pipeline: str, waiting: Waiting, refused: Collection[str] = ()) -> bool:
     """Prints which days lack results, and what computes them.
+
+    Args:
+        pipeline: The pipeline's name.
+        waiting: The days.
+        refused: The definitions whose final windows a run has just refused to change.
 
     Returns:
         Whether any day lacks results.
@@ -72,12 +77,17 @@ def print_waiting(pipeline: str, waiting: Waiting) -> bool:
     from windows_pipeline.storage.arrival_units import days_text
 
     for name, days in waiting.lacking.items():
-        CONSOLE.print(
-            f"{pipeline} {name}: {days_text(days)}: ingested and not computed to the end. If no "
-            f"run is active, resume with: windows-pipeline run {pipeline}. If the run refuses to "
-            f"change final windows: windows-pipeline correct {pipeline} --windows {name} "
-            f"--from {days[0]} --cause TEXT"
+        what = f"{pipeline} {name}: {days_text(days)}: ingested and not computed to the end"
+        correct = (
+            f"windows-pipeline correct {pipeline} --windows {name} --from {days[0]} --cause TEXT"
         )
+        if name in refused:
+            CONSOLE.print(f"{what}, as final windows would change. To change them: {correct}")
+        else:
+            CONSOLE.print(
+                f"{what}. If no run is active, resume with: windows-pipeline run {pipeline}. If "
+                f"the run refuses to change final windows: {correct}"
+            )
     if waiting.blocked:
         CONSOLE.print(
             f"{pipeline}: {days_text(waiting.blocked)}: blocked by a missing day: no window closes "

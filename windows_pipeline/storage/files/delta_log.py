@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from windows_pipeline.storage.files.damage import TableDamagedError
+from windows_pipeline.storage.files.damage import TableDamagedError, table_name
 from windows_pipeline.storage.files.digests import LOG_FOLDER
 
 _PLAIN_FILES = {"timestampNtz"}
@@ -31,21 +32,19 @@ def files_hold_exact_rows(table: DeltaTable) -> bool:
 
 
 def exact_files(table: DeltaTable) -> pa.Table | None:
-    """The log's entries of files that hold exactly the table's rows; None if some do not."""
-    return entries_of_files(table) if files_hold_exact_rows(table) else None
-
-
-def require_full_commits(table: str, location: str) -> None:
-    """Refuses a log with an empty commit, which delta-rs takes for one that changed nothing.
-
-    Args:
-        table: The table's name, for errors.
-        location: The table's local folder.
+    """The log's entries of files that hold exactly a local table's rows; None if some do not.
 
     Raises:
         TableDamagedError: A commit's file is empty.
     """
+    _require_full_commits(unquote(urlsplit(table.table_uri).path))
+    return entries_of_files(table) if files_hold_exact_rows(table) else None
+
+
+def _require_full_commits(location: str) -> None:
+    """Refuses a log with an empty commit, which delta-rs takes for one that changed nothing."""
     with os.scandir(f"{location}/{LOG_FOLDER}") as entries:
         for entry in entries:
             if entry.name.endswith(".json") and entry.stat().st_size == 0:
-                raise TableDamagedError(table, entry.path, "is empty, and must hold a commit")
+                name = table_name(location.rstrip("/"))
+                raise TableDamagedError(name, entry.path, "is empty, and must hold a commit")
