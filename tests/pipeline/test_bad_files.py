@@ -93,6 +93,23 @@ def test_bad_files_of_several_days_are_named_together(project: SmallProject) -> 
     assert days_of(project, "arrival_log") == days_of(project, "keyed_windows") == [1]
 
 
+def test_a_compressed_file_without_a_byte_keeps_back_its_day(project: SmallProject) -> None:
+    """A file without a byte whose name says no compression is right, and has no records."""
+    project.declare()
+    project.land(1, records("csv", 0))
+    project.land(1, "", "b.csv")
+    project.land(2, records("csv", 90_000))
+    cut = project.land(2, "", "b.csv.gz")
+    status, said = project.call("run", "p")
+    assert status == 3, said
+    assert "2026-11-02/b.csv.gz: has no byte, and a file whose name ends with .gz" in said
+    assert days_of(project, "arrival_log") == days_of(project, "keyed_windows") == [1]
+    cut.write_bytes(gzip.compress(records("csv", 100_000)))
+    status, said = project.call("run", "p")
+    assert status == 0, said
+    assert len(project.raw("key")) == 9
+
+
 @pytest.mark.parametrize(
     ("kind", "way"), [("csv", "mend"), ("jsonl", "mend"), ("parquet", "remove")]
 )

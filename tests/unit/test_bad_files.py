@@ -94,6 +94,18 @@ def test_compressed_files_and_files_without_a_byte_are_right(tmp_path: Path, kin
     require_readable_days(source_of(kind), str(tmp_path), [DAY])
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".zst"])
+def test_a_compressed_file_without_a_byte_is_cut(tmp_path: Path, kind: str, ending: str) -> None:
+    """A failed upload looks like this; a compressed empty text has bytes."""
+    land(tmp_path, f"a{ending}", b"")
+    found = problem(tmp_path, kind)
+    assert found.cause == (
+        f"has no byte, and a file whose name ends with {ending} is never empty: it is cut"
+    )
+    assert found.fix == "land the file again, or remove it"
+
+
 def test_a_bzip2_header_alone_is_a_cut_file(tmp_path: Path) -> None:
     land(tmp_path, "a.bz2", bz2.compress(GOOD["jsonl"])[:4])
     assert problem(tmp_path, "jsonl").cause == "can't be read (the compression is cut)"

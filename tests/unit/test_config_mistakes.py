@@ -271,6 +271,30 @@ def test_the_fix_fits_the_field(tmp_path: Path, old: str, new: str, fix: str) ->
     assert fix in problem
 
 
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (".nan", "is not a duration; write a number and a unit, such as '10 minutes'"),
+        (".inf", "is not a duration; write a number and a unit, such as '10 minutes'"),
+        ("-.inf", "is not a duration; write a number and a unit, such as '10 minutes'"),
+        ("-5", "is negative, and has no unit; write a duration such as '10 minutes'"),
+        ("1.5", "is not whole, and has no unit; write such as '1 second 500 ms'"),
+        ("0", "has no unit; write '0 seconds' or, if it must be above zero, such as '10 minutes'"),
+        ("2.0", "has no unit; write a unit, as in '2 minutes' or '2 hours'"),
+        ("1000000000000", "has no unit; write a unit, as in '10 minutes' or '10 hours'"),
+    ],
+)
+def test_the_fix_of_a_number_in_the_place_of_a_duration_is_a_duration(
+    tmp_path: Path, number: str, words: str
+) -> None:
+    for text in (
+        changed("grace: 6 hours", f"grace: {number}"),
+        of_kind(f"kind: tumbling\n    size: {number}"),
+    ):
+        (problem,) = problems_of(tmp_path, text)
+        assert problem.endswith(f": '{number}' {words}")
+
+
 def test_an_error_lists_the_first_of_many_columns(tmp_path: Path) -> None:
     columns = "".join(f"    c{number}: double\n" for number in range(1_000))
     text = FLIGHTS.replace("    dest: string\n", f"    dest: string\n{columns}")

@@ -474,6 +474,87 @@ def test_a_damaged_compressed_file_is_one_line(project: NewProject) -> None:
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("size", [0, 12, 3_000])
+def test_a_cut_compressed_file_is_called_cut(project: NewProject, size: int) -> None:
+    data = gzip.compress(csv_text(payments(1_000)).encode())
+    (project.folder / "a.csv.gz").write_bytes(data[:size])
+    status, said = project.new("a.csv.gz")
+    words = "a.csv.gz: can't be read (the compression is cut); copy the file again"
+    assert (status, words in said, "compress it" in said) == (2, True, False), said
+
+
+def test_records_in_another_encoding_do_not_fit(project: NewProject) -> None:
+    """Their column has too few values to be the key, which U+FFFD in names would hide."""
+    rows = [(*row[:4], "Zo\xeb" if n % 2 else "Zoe") for n, row in enumerate(payments(400))]
+    text = csv_text(rows, (*PAYMENT_COLUMNS[:4], "customer"))
+    sample = project.write("lat.csv", text, "latin-1")
+    status, said = project.new(sample, "--yes")
+    assert status == 0, said
+    assert "200 records looked at" in said
+    assert (
+        "200 more records cannot be read as csv; a run rejects them (200 with bytes that are no "
+        "UTF-8: convert the files, or name their encoding in the pipeline's source, such as "
+        "'encoding: latin-1')"
+    ) in said
+    files = (project.folder / "data" / "p").rglob("lat.csv")
+    assert sum(file.read_bytes().count(b"Zo\xeb\n") for file in files) == 200
+
+
+def test_a_sample_without_a_record_in_utf_8_says_so(project: NewProject) -> None:
+    text = "name,ts\n" + "Zo\xeb,2026-03-08\n" * 30
+    status, said = project.new(project.write("a.csv", text, "latin-1"))
+    assert (status, "30 lines cannot be read as csv (30 with bytes that are no" in said) == (
+        2,
+        True,
+    )
+
+
+def test_a_header_in_another_encoding_is_refused(project: NewProject) -> None:
+    """A run would find the file bad."""
+    text = csv_text(payments(50), (*PAYMENT_COLUMNS[:4], "r\xe9gion"))
+    status, said = project.new(project.write("a.csv", text, "latin-1"))
+    words = "a.csv: the header must be UTF-8, and has the byte 0xe9 after "
+    assert (status, words in said, "convert the file to UTF-8" in said) == (2, True, True), said
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        r'"device": "sur\ud800"',
+        r'"device": "pump-0", "\uDfff": 1',
+        r'"device": "pump-0", "n": "\ud83d\\ude00"',
+    ],
+    ids=["value", "name", "halves"],
+)
+def test_half_a_surrogate_pair_in_json_is_no_text(project: NewProject, fields: str) -> None:
+    """A run rejects such a record as malformed."""
+    line = f'{{"ts": 1772928000000, {fields}}}\n'
+    status, said = project.new(project.write("a.jsonl", line + heartbeats()))
+    assert status == 0, said
+    words = "1 more record cannot be read as jsonl; a run rejects it (1 with bytes or escapes that"
+    assert words in said
+    assert sorted(project.pipeline().source.columns) == ["device", "ts"]
+
+
+def test_a_surrogate_pair_and_an_escaped_backslash_are_text(project: NewProject) -> None:
+    line = r'{"ts": 1772928000000, "device": "pump-0", "n": "\ud83d\ude00 \\ud800"}' + "\n"
+    status, said = project.new(project.write("a.jsonl", line + heartbeats()))
+    assert (status, "cannot be read" in said) == (0, False), said
+    assert list(project.pipeline().source.columns) == ["ts", "device", "n"]
+
+
+def test_validate_reads_a_sample_in_the_encoding_of_the_source(project: NewProject) -> None:
+    landed(project, "    k: string\n    t: timestamp\n    d: timestamp\n", "")
+    file = project.folder / "pipelines" / "p.yaml"
+    file.write_text(file.read_text().replace("format: csv\n", "format: csv\n  encoding: latin-1\n"))
+    day = project.folder / "data" / "p" / "2026-03-08"
+    (day / "a.csv").write_text("k,t,d\nZo\xeb,2026-03-08,1772928000\n", encoding="latin-1")
+    status, said = project.validate()
+    assert (status, "'1772928000' of 2026-03-08 looks like epoch seconds" in said) == (0, True), (
+        said
+    )
+
+
 def test_enter_takes_the_guess_after_a_wrong_answer(project: NewProject) -> None:
     rows = [(*row[:4], row[1]) for row in payments(300)]
     sample = project.write("a.csv", csv_text(rows, (*PAYMENT_COLUMNS[:4], "Paid By")))

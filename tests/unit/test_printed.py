@@ -6,6 +6,7 @@ import io
 
 import pytest
 from rich.table import Table
+from rich.text import Text
 
 from tests.support.command_line import call
 from windows_pipeline.checks.run import Check, CheckResult
@@ -83,6 +84,37 @@ def test_control_characters_are_printed_escaped(
     assert out.getvalue() == "a\\x1b[2Jb\\x07c\\rd       e\\u202ef\n"
     say("error", "a\x1b[2Jb\nc")
     assert capfd.readouterr().err == "error: a\\x1b[2Jb\nc\n"
+
+
+def test_halves_of_surrogate_pairs_are_printed_escaped(capfd: pytest.CaptureFixture[str]) -> None:
+    """The name of a file, for instance, may not be UTF-8."""
+    say("error", "caf\udce9.csv")
+    assert capfd.readouterr().err == "error: caf\\udce9.csv\n"
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+MESSAGE = "to ingest it again: " + "windows-pipeline run flights --from 2013-01-01 " * 9
+
+
+@pytest.mark.parametrize("text", [MESSAGE, coloured("note:", "cyan", f" {MESSAGE}")])
+def test_lines_are_folded_on_terminals_alone(text: str | Text) -> None:
+    """A command that is folded cannot be copied from a log."""
+    piped, screen = io.StringIO(), Screen()
+    PlainConsole(file=piped, width=240).print(text)
+    assert piped.getvalue() == f"{text}\n"
+    PlainConsole(file=screen, width=80, color_system=None).print(text)
+    assert max(map(len, screen.getvalue().splitlines())) <= 80
+
+
+def test_a_table_keeps_its_width_in_a_pipe(out: io.StringIO) -> None:
+    table = Table("key")
+    table.add_row(MESSAGE)
+    PlainConsole(file=out, width=60).print(table)
+    assert max(map(len, out.getvalue().splitlines())) == 60
 
 
 def test_coloured_words_keep_their_colour_and_the_rest_stays_plain() -> None:

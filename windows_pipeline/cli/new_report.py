@@ -34,9 +34,10 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
         more = ", ..." if len(files.skipped) > _MOST_NAMES else ""
         console.print(f"skipped: {', '.join(files.skipped[:_MOST_NAMES])}{more}")
     if sample.broken:
+        why = sample.why_broken(files.format)
         console.print(
-            f"{counted(sample.broken, 'more line')} cannot be read as {files.format}; a run "
-            f"rejects {'it' if sample.broken == 1 else 'them'}"
+            f"{counted(sample.broken, 'more record')} cannot be read as {files.format}; a run "
+            f"rejects {'it' if sample.broken == 1 else 'them'}{f' ({why})' * bool(why)}"
         )
     grid = Table(box=box.SIMPLE)
     for title in ("column", "type", "no value", "do not fit", "example"):

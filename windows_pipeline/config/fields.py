@@ -9,6 +9,7 @@ import codecs
 import re
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
+from math import isfinite
 from typing import Annotated
 from zoneinfo import available_timezones
 
@@ -40,6 +41,8 @@ _TEAM = re.compile(r"team:[\w.-]{1,100}", re.ASCII)
 _EMAIL = re.compile(r"[\w.+-]{1,100}@[\w-]{1,100}(\.[\w-]{1,100})+", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 _URL = re.compile(r"https?://[^\s<>\"'`\\]{1,2000}")
+_LARGEST_SHOWN = 1_000_000
+"""The largest number that an error repeats with a unit of its own."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -102,7 +105,7 @@ def _zone(value: str) -> str:
 def _duration(value: object, info: ValidationInfo) -> int:
     field = info.field_name or "duration"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        raise ValueError(f"has no unit; write a unit, as in '{value} minutes' or '{value} hours'")
+        raise ValueError(_without_unit(value))
     if not isinstance(value, (str, timedelta)):
         raise ValueError("is not a duration; write a number and a unit, such as '10 minutes'")
     require_short(value)
@@ -110,6 +113,21 @@ def _duration(value: object, info: ValidationInfo) -> int:
         return duration_ms(value, field)
     except ValueError as error:
         raise ValueError(without_value(str(error), field, value)) from None
+
+
+def _without_unit(number: float) -> str:
+    """Says what is wrong with a number in the place of a duration, and the fix."""
+    if not isfinite(number):
+        return "is not a duration; write a number and a unit, such as '10 minutes'"
+    if number < 0:
+        return "is negative, and has no unit; write a duration such as '10 minutes'"
+    whole = int(number)
+    if whole != number:
+        return "is not whole, and has no unit; write such as '1 second 500 ms'"
+    if whole == 0:
+        return "has no unit; write '0 seconds' or, if it must be above zero, such as '10 minutes'"
+    shown = whole if whole <= _LARGEST_SHOWN else 10
+    return f"has no unit; write a unit, as in '{shown} minutes' or '{shown} hours'"
 
 
 def _not_negative(ms: int) -> int:

@@ -68,7 +68,7 @@ class LandedFile:
 def require_readable(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -> None:
     """Requires that files have names that Spark reads, open, and begin as their names say.
 
-    Spark silently reads no line of some files that are not compressed as their names say.
+    Spark silently reads no line of some files that are not compressed as their names say, or cut.
 
     Raises:
         BadFileError: Files are bad; the error names all of them.
@@ -86,14 +86,18 @@ def _require_readable(filesystem: fs.FileSystem, file: LandedFile) -> None:
     ending = next(filter(file.name.endswith, _MAGIC), None)
     if ending is None:
         _require_text(file, head)
-    elif head and not head.startswith(_MAGIC[ending]):
+    elif not head:
+        # What compresses nothing still writes a header: a failed upload left no byte.
+        cause = f"has no byte, and a file whose name ends with {ending} is never empty: it is cut"
+        raise BadFileError(str(file), cause, "land the file again, or remove it")
+    elif not head.startswith(_MAGIC[ending]):
         raise BadFileError(
             str(file),
             f"a file whose name ends with {ending} must begin with {_MAGIC[ending]!r}, and begins "
             f"with {head[:4]!r}",
             "compress it, or rename it",
         )
-    elif ending == ".bz2" and head and not head[4:].startswith(_OF_BLOCKS):
+    elif ending == ".bz2" and not head[4:].startswith(_OF_BLOCKS):
         # Spark reads no line of such a file, without a word.
         raise BadFileError(str(file), "can't be read (the compression is cut)", LAND_AGAIN)
 

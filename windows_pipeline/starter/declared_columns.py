@@ -12,6 +12,7 @@ from windows_pipeline.config.source import Source
 from windows_pipeline.epochs import EPOCHS, WHOLE_DIGITS, advice
 from windows_pipeline.starter.files import SampleFiles, find_files, is_day
 from windows_pipeline.starter.sample import Sample, Share, read_sample
+from windows_pipeline.starter.text_records import UTF_8
 from windows_pipeline.text.counts import counted
 from windows_pipeline.text.limits import shown
 from windows_pipeline.text.locations import resolve
@@ -43,7 +44,7 @@ def column_warnings(file: Path, source: Source, landing: str) -> list[str]:
         return []
     day, files = newest
     try:
-        sample = read_sample(files, _SHARE)
+        sample = read_sample(files, _SHARE, source.encoding or UTF_8)
     except (OSError, ValueError, pa.ArrowException):
         return []  # a run names what it cannot read
     document = read_yaml(file)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from windows_pipeline.starter.files import SampleFile, SampleFiles
 from windows_pipeline.starter.parquet_records import read_parquet_parts
 from windows_pipeline.starter.text_records import (
+    UTF_8,
     TextRecord,
     csv_records,
     json_records,
@@ -53,6 +54,7 @@ class Sample:
         day: Each record's day folder, in days since 1970; 0 where there are no day folders.
         is_share: Whether there are more records than these.
         broken: How many records cannot be read: a pipeline rejects them.
+        not_text: How many of these hold bytes, or escapes of JSON, that are no text.
         repeated: The names that a CSV header has twice.
         delimiter: The character between the fields of CSV files.
     """
@@ -62,6 +64,7 @@ class Sample:
     day: np.ndarray
     is_share: bool
     broken: int = 0
+    not_text: int = 0
     repeated: tuple[str, ...] = ()
     delimiter: str = ","
 
@@ -69,6 +72,17 @@ class Sample:
     def record_count(self) -> int:
         """How many records could be read."""
         return len(self.day)
+
+    def why_broken(self, kind: str) -> str:
+        """Says of the records that cannot be read how many are no text, and the fix."""
+        if not self.not_text:
+            return ""
+        if kind != "csv":
+            return f"{self.not_text:,} with bytes or escapes that are no UTF-8: write UTF-8"
+        return (
+            f"{self.not_text:,} with bytes that are no UTF-8: convert the files, or name their "
+            "encoding in the pipeline's source, such as 'encoding: latin-1'"
+        )
 
 
 _Part = tuple[SampleFile, int, int]
@@ -78,8 +92,13 @@ _EXPANSION = 8
 """How many bytes of text a byte of a compressed file stands for, roughly."""
 
 
-def read_sample(files: SampleFiles, share: Share | None = None) -> Sample:
+def read_sample(files: SampleFiles, share: Share | None = None, encoding: str = UTF_8) -> Sample:
     """Reads all of a small sample, and the beginning and the end of a large one.
+
+    Args:
+        files: The files.
+        share: How much to read.
+        encoding: The encoding of CSV files.
 
     Raises:
         ValueError: No record can be read, or the files have no header or too many columns.
@@ -89,13 +108,15 @@ def read_sample(files: SampleFiles, share: Share | None = None) -> Sample:
         table, natives, days, is_share = read_parquet_parts(files.files, share.records)
         sample = Sample(table, natives, np.array(days, np.int64), is_share)
     elif files.format == "csv":
-        sample = _read_csv(files, share)
+        sample = _read_csv(files, share, encoding)
     else:
         sample = _read_json(files, share)
     if sample.record_count == 0:
         broken = f"; {counted(sample.broken, 'line')} cannot be read as {files.format}" * bool(
             sample.broken
         )
+        why = sample.why_broken(files.format)
+        broken += f" ({why})" * bool(why)
         raise ValueError(
             f"--from {files.root}: must hold at least one record, and has none in "
             f"{counted(len(files.files), 'file')}{broken}; name files with records"
@@ -109,8 +130,8 @@ def read_sample(files: SampleFiles, share: Share | None = None) -> Sample:
     return sample
 
 
-def _read_csv(files: SampleFiles, share: Share) -> Sample:
-    found = one_header(files.files)
+def _read_csv(files: SampleFiles, share: Share, encoding: str) -> Sample:
+    found = one_header(files.files, encoding)
     header = found.names
     _require_header(files.root, header)
     taken = _Taken(files, share, partial(csv_records, header=found))
@@ -121,7 +142,10 @@ def _read_csv(files: SampleFiles, share: Share) -> Sample:
         for name, values in zip(header, texts, strict=True)
     }
     repeated = tuple(name for name, count in Counter(header).items() if count > 1)
-    return Sample(columns, {}, taken.days, taken.is_share, taken.broken, repeated, found.delimiter)
+    return Sample(
+        columns, {}, taken.days, taken.is_share, taken.broken, taken.not_text, repeated,
+        found.delimiter,
+    )  # fmt: skip
 
 
 def _require_header(root: Path, header: Sequence[str]) -> None:
@@ -141,7 +165,7 @@ def _read_json(files: SampleFiles, share: Share) -> Sample:
         name: pa.array([json_text(row.get(name)) for row in rows], pa.string())
         for name in islice(names, _MOST_COLUMNS + 1)
     }
-    return Sample(columns, {}, taken.days, taken.is_share, taken.broken)
+    return Sample(columns, {}, taken.days, taken.is_share, taken.broken, taken.not_text)
 
 
 class _Taken:
@@ -151,11 +175,12 @@ class _Taken:
         records: The records that can be read.
         days: The day folder of each of them.
         broken: How many records cannot be read.
+        not_text: How many of these are no text.
         is_share: Whether the files have more records.
     """
 
     def __init__(self, files: SampleFiles, share: Share, records: _Records) -> None:
-        self.broken = 0
+        self.broken = self.not_text = 0
         head, tail = _parts(files.files, share.text_bytes)
         self.is_share = bool(tail)
         half = share.records // 2
@@ -184,6 +209,7 @@ class _Taken:
             for record in records(self._lines_between(file, start, end)):
                 if record.fields is None:
                     self.broken += 1
+                    self.not_text += not record.is_text
                 else:
                     yield record, file.day
 

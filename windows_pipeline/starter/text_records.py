@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,10 +14,19 @@ from typing import IO, NamedTuple, cast
 from windows_pipeline.starter.files import SampleFile
 
 BOM = b"\xef\xbb\xbf"
+UTF_8 = "utf-8"
+_GZIP = b"\x1f\x8b"
+"""The first bytes of a file that gzip wrote."""
 _DELIMITERS = (",", ";", "\t", "|")
 """The characters that may separate the fields of a sample, most frequent first."""
 _LONGEST_LINE = 1 << 24
 """The most bytes of a line: memory must not depend on the file."""
+_COPY_AGAIN = "copy the file again, or leave it out"
+_CUT = f"can't be read (the compression is cut); {_COPY_AGAIN}"
+_ESCAPES = re.compile(
+    r"(?i)\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(?P<lone>\\ud[89a-f][0-9a-f]{2})"
+)
+"""The escapes of JSON that say whether text has half a surrogate pair alone."""
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 """Numbers stay texts, with all their digits."""
 
@@ -30,10 +40,12 @@ class TextRecord(NamedTuple):
         fields: CSV: the fields in the order of the header. JSON: the fields by name, in which
             numbers are texts. None for a record that cannot be read.
         raw: The bytes of the record's lines; a CSV field in quotes may hold line breaks.
+        is_text: Whether its bytes, and the escapes of JSON, are text; if not, it cannot be read.
     """
 
     fields: Fields | None
     raw: bytes
+    is_text: bool = True
 
 
 class Header(NamedTuple):
@@ -43,11 +55,13 @@ class Header(NamedTuple):
         line: The bytes of its line.
         names: The columns.
         delimiter: The character between fields.
+        encoding: The encoding of the files.
     """
 
     line: bytes = b""
     names: Sequence[str] = ()
     delimiter: str = ","
+    encoding: str = UTF_8
 
 
 def open_text(file: SampleFile) -> IO[bytes]:
@@ -60,7 +74,8 @@ def lines_of(stream: IO[bytes], path: Path) -> Iterator[bytes]:
     """Yields the lines of a stream from where it stands, without a byte order mark.
 
     Raises:
-        ValueError: A line is longer than 16 MiB, or the file is not compressed as its name says.
+        ValueError: A line is longer than 16 MiB, or the file is not compressed as its name says,
+            or its compression is cut or damaged.
     """
     is_first = stream.tell() == 0
     try:
@@ -73,22 +88,45 @@ def lines_of(stream: IO[bytes], path: Path) -> Iterator[bytes]:
             yield line.removeprefix(BOM) if is_first else line
             is_first = False
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(
-            f"{path}: a file whose name ends with .gz must be compressed by gzip, and is not "
-            f"({error}); compress it, or rename it"
-        ) from None
+        raise ValueError(f"{path}: {_why_unreadable(path, error)}") from None
+    if is_first and isinstance(stream, gzip.GzipFile) and not path.stat().st_size:
+        raise ValueError(f"{path}: {_CUT}")
 
 
-def read_header(file: SampleFile) -> Header:
+def _why_unreadable(path: Path, error: Exception) -> str:
+    """Says why a file cannot be decompressed, and the fix."""
+    with path.open("rb") as file:
+        head = file.read(len(_GZIP))
+    if head != _GZIP:
+        return (
+            f"a file whose name ends with .gz must be compressed by gzip, and is not ({error}); "
+            "compress it, or rename it"
+        )
+    if isinstance(error, EOFError):
+        return _CUT
+    return f"can't be read ({error}); {_COPY_AGAIN}"
+
+
+def read_header(file: SampleFile, encoding: str = UTF_8) -> Header:
     """Returns the header of a CSV file; its delimiter is the one that gives most columns.
 
     Raises:
-        ValueError: The line is longer than 16 MiB.
+        ValueError: The line is longer than 16 MiB, or no text of the encoding.
     """
     with open_text(file) as stream:
         line = next((line for line in lines_of(stream, file.path) if line.strip()), b"")
-    text = line.decode("utf-8", "replace")
-    headers = [Header(line, _names(text, delimiter), delimiter) for delimiter in _DELIMITERS]
+    try:
+        text = line.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{file.path}: the header must be {encoding.upper()}, and has the byte "
+            f"0x{line[error.start]:02x} after {line[: error.start].decode(encoding)[-40:]!r}; "
+            "convert the file to UTF-8 (only a pipeline that exists reads other encodings, by "
+            "'encoding' in its source)"
+        ) from None
+    headers = [
+        Header(line, _names(text, delimiter), delimiter, encoding) for delimiter in _DELIMITERS
+    ]
     return max(headers, key=lambda header: len(header.names))
 
 
@@ -99,15 +137,15 @@ def _names(text: str, delimiter: str) -> list[str]:
         return []
 
 
-def one_header(files: Sequence[SampleFile]) -> Header:
+def one_header(files: Sequence[SampleFile], encoding: str = UTF_8) -> Header:
     """Returns the header that CSV files share; empty files have none.
 
     Raises:
-        ValueError: The files have several headers.
+        ValueError: The files have several headers, or one that is no text of the encoding.
     """
     first: tuple[SampleFile, Header] | None = None
     for file in files:
-        header = read_header(file)
+        header = read_header(file, encoding)
         if not header.names:
             continue
         if first is None:
@@ -129,7 +167,7 @@ def csv_records(lines: Iterable[bytes], header: Header) -> Iterator[TextRecord]:
         header: The header of the files.
     """
     same = header.line.rstrip(b"\r\n")
-    source = _Lines(line for line in lines if line.rstrip(b"\r\n") != same)
+    source = _Lines((line for line in lines if line.rstrip(b"\r\n") != same), header.encoding)
     while True:
         try:
             for row in csv.reader(source, delimiter=header.delimiter):
@@ -137,7 +175,8 @@ def csv_records(lines: Iterable[bytes], header: Header) -> Iterator[TextRecord]:
                 if len(row) != len(header.names):
                     yield from _each_line(taken, header)
                 elif (raw := b"".join(taken)).strip():
-                    yield TextRecord(row, raw)
+                    is_text = _is_text(raw, header.encoding)
+                    yield TextRecord(row if is_text else None, raw, is_text)
         except csv.Error:  # a quote that nothing closes has made a field too long
             yield from _each_line(source.take(), header)
             continue
@@ -145,16 +184,20 @@ def csv_records(lines: Iterable[bytes], header: Header) -> Iterator[TextRecord]:
 
 
 class _Lines:
-    """Yields lines as text, and remembers their bytes until `take`."""
+    """Yields lines as text, and remembers their bytes until `take`.
 
-    def __init__(self, lines: Iterable[bytes]) -> None:
+    U+FFFD stands for bytes that are no text, so that these do not end a record.
+    """
+
+    def __init__(self, lines: Iterable[bytes], encoding: str) -> None:
         self._lines = iter(lines)
+        self._encoding = encoding
         self._taken: list[bytes] = []
 
     def __iter__(self) -> Iterator[str]:
         for line in self._lines:
             self._taken.append(line)
-            yield line.decode("utf-8", "replace")
+            yield line.decode(self._encoding, "replace")
 
     def take(self) -> list[bytes]:
         """Returns the lines since the last call."""
@@ -168,12 +211,21 @@ def _each_line(lines: Iterable[bytes], header: Header) -> Iterator[TextRecord]:
         if not line.strip():
             continue
         try:
-            text = line.decode("utf-8", "replace")
+            text = line.decode(header.encoding, "replace")
             row = next(csv.reader([text], delimiter=header.delimiter), [])
         except csv.Error:
             row = []
-        is_record = len(row) == len(header.names) and line.count(b'"') % 2 == 0
-        yield TextRecord(row if is_record else None, line)
+        is_text = _is_text(line, header.encoding)
+        is_record = is_text and len(row) == len(header.names) and line.count(b'"') % 2 == 0
+        yield TextRecord(row if is_record else None, line, is_text)
+
+
+def _is_text(raw: bytes, encoding: str) -> bool:
+    try:
+        raw.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def json_records(lines: Iterable[bytes]) -> Iterator[TextRecord]:
@@ -181,11 +233,19 @@ def json_records(lines: Iterable[bytes]) -> Iterator[TextRecord]:
     for line in lines:
         if not line.strip():
             continue
+        if not _is_text(line, UTF_8) or _has_lone_surrogate(line.decode()):
+            yield TextRecord(None, line, is_text=False)
+            continue
         try:
             fields = _DECODER.decode(line.decode())
         except (ValueError, RecursionError):
             fields = None
         yield TextRecord(fields if isinstance(fields, dict) else None, line)
+
+
+def _has_lone_surrogate(json: str) -> bool:
+    """Whether JSON escapes half a surrogate pair, which UTF-8 cannot represent."""
+    return any(found["lone"] for found in _ESCAPES.finditer(json))
 
 
 def json_text(value: object) -> str | None:

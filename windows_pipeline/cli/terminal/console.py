@@ -12,18 +12,29 @@ from typing import Any, ClassVar, Literal, TextIO
 from rich.console import Console
 from rich.text import Text
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Control characters, and halves of surrogate pairs, which no stream can encode."""
 
 
 class PlainConsole(Console):
     """A console without markup, emoji names, highlighting and control characters.
 
+    Where the output is no terminal, lines of text are not folded: they may hold commands to copy.
     To print a word in a colour, pass the `Text` that `coloured` returns.
     """
 
     def __init__(self, **options: Any) -> None:
         """Takes the options of rich's own console."""
         super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
+        """Prints texts or a table, with the options of rich's own console."""
+        is_text = all(isinstance(each, (str, Text)) for each in objects)
+        if soft_wrap is None and is_text and not self.file.isatty():
+            soft_wrap = True
+        super().print(*objects, soft_wrap=soft_wrap, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Renders the text as it is, and a control character as Python writes it."""
@@ -87,7 +98,7 @@ def coloured(word: str, style: str, *rest: str) -> Text:
     return Text.assemble((printable(word), style), *(printable(text) for text in rest))
 
 
-# A pipe has no width, and the console would cut rows at 80 columns.
+# A pipe has no width, and the console would cut the rows of tables at 80 columns.
 CONSOLE = PlainConsole(
     file=UserStream("stdout"), width=None if sys.stdout and sys.stdout.isatty() else 240
 )
