@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -13,6 +13,8 @@ from windows_pipeline.storage.files.digests import LOG_FOLDER
 
 _PLAIN_FILES = {"timestampNtz"}
 """Reader features that let a table's Parquet files hold exactly its rows."""
+_DIGITS = 20
+"""How many digits begin the name of a file of the log: its version."""
 _MAPPED_COLUMNS = 2
 """The reader version of tables whose files may name columns differently."""
 
@@ -42,9 +44,16 @@ def exact_files(table: DeltaTable) -> pa.Table | None:
 
 
 def _require_full_commits(location: str) -> None:
-    """Refuses a log with an empty commit, which delta-rs takes for one that changed nothing."""
-    with os.scandir(f"{location}/{LOG_FOLDER}") as entries:
-        for entry in entries:
-            if entry.name.endswith(".json") and entry.stat().st_size == 0:
-                name = table_name(location.rstrip("/"))
-                raise TableDamagedError(name, entry.path, "is empty, and must hold a commit")
+    """Refuses a log with an empty commit, which delta-rs takes for one that changed nothing.
+
+    Readers begin with the last checkpoint, so only the commits after it matter.
+    """
+    folder = Path(location) / LOG_FOLDER
+    names = [path.name for path in folder.iterdir()]
+    checkpoint = max((name[:_DIGITS] for name in names if ".checkpoint." in name), default="")
+    for name in names:
+        if name.endswith(".json") and name[:_DIGITS] > checkpoint:
+            path = folder / name
+            if path.stat().st_size == 0:
+                table = table_name(location.rstrip("/"))
+                raise TableDamagedError(table, str(path), "is empty, and must hold a commit")
