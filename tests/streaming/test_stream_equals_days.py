@@ -272,7 +272,7 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
 
     (Path(own.warehouse) / "numbers" / "_stream").rename(tmp_path / "gone")
     with pytest.raises(
-        StreamBehindError, match="holds no checkpoint of that stream; put its checkpoint back"
+        StreamBehindError, match="holds no checkpoint of that stream; put the checkpoint back"
     ):
         run_stream(spark, pipeline, own)
     assert tables.final_windows.read(spark).count() == 3

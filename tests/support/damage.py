@@ -11,6 +11,13 @@ FLIPS = 40
 """So many flips of each kind of file are tried."""
 
 
+def flip(file: Path) -> None:
+    """Changes a bit in the middle of a file for good."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 4
+    file.write_bytes(content)
+
+
 @contextmanager
 def flipped(file: Path, byte: int, bit: int) -> Iterator[None]:
     """The file with one bit changed; it is as before at the end of the block."""

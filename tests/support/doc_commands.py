@@ -33,6 +33,7 @@ NOT_OURS = frozenset(
         "pip",
         "pipx",
         "pre-commit",
+        "rm",
     )
 )
 """Programs of others that pages name: their options are not looked at."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import nan
@@ -24,6 +24,7 @@ from windows_pipeline.jobs.days.repair import RepairRefusedError, plan_repair
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.files.digests import LIST_NAME, remember
 from windows_pipeline.storage.files.hadoop_checksums import files_that_differ
+from windows_pipeline.storage.files.stream_checkpoint import PUT_BACK, damaged_files, way_out
 
 DAYS = [date(2026, 11, 1), date(2026, 11, 2)]
 DECLARED = {
@@ -68,11 +69,18 @@ def store(
 
 
 def store_all(
-    folder: Path, *, raw: int = 2, rejected: int = 1, final: float = 1.5, closed: bool = True
+    folder: Path,
+    *,
+    raw: int = 2,
+    rejected: int = 1,
+    final: float = 1.5,
+    closed: bool = True,
+    batches: Sequence[int | None] = (None, None),
 ) -> None:
     """Tables of two days, each with two records, a rejected record and a final window."""
     log = [
-        {"arrival_unit": day, "rows": 2, "unit_rejected": 1, "batch": None, "n": 0} for day in DAYS
+        {"arrival_unit": day, "rows": 2, "unit_rejected": 1, "batch": batch, "n": 0}
+        for day, batch in zip(DAYS, batches, strict=True)
     ]
     raw_rows = [{"arrival_unit": DAYS[0], "v": 1.0}] * 2 + [
         {"arrival_unit": DAYS[1], "v": 1.0}
@@ -201,6 +209,100 @@ def test_rows_are_compared_by_their_bits_and_as_often_as_they_are_there() -> Non
     negative = first.set_column(2, "v", pa.array([nan, -0.0, 1.0, None]))
     assert differing_rows(first, negative) == (1, 1)
     assert differing_rows(first, first.slice(0, 0)) == (4, 0)
+
+
+def store_checkpoint(folder: Path) -> Path:
+    """The files of a checkpoint of two micro-batches, each with its checksum file."""
+    checkpoint = folder / "p" / "_stream"
+    for name in ("metadata", "offsets/0", "offsets/1", "commits/0", "commits/1", "sources/0/1"):
+        file = checkpoint / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(name.encode())
+        crc = struct.pack(">4sII", b"crc\x00", 512, zlib.crc32(name.encode()))
+        file.with_name(f".{file.name}.crc").write_bytes(crc)
+    return checkpoint
+
+
+Damage = Callable[[Path], object]
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (lambda at: (at / "sources/0/1").write_text("sources/0/0"), ("sources/0/1", Fix.STREAM)),
+        (lambda at: (at / "offsets/0").write_text("offsets/9"), ("offsets/0", Fix.STREAM)),
+        (lambda at: (at / "commits/1").write_text("commits/9"), ("commits/1", Fix.COMMIT)),
+        (lambda at: (at / "commits/1").write_text(""), ("commits/1", Fix.COMMIT)),
+        (lambda at: (at / "commits/1").unlink(), ("commits/1", Fix.COMMIT)),
+        (lambda at: (at / "metadata").unlink(), ("metadata", Fix.STREAM)),
+    ],
+)
+def test_a_damaged_file_of_a_checkpoint_is_named_with_the_fix(
+    tmp_path: Path, damage: Damage, expected: tuple[str, Fix]
+) -> None:
+    """H1: only a commit can be deleted; other files say which records the tables have."""
+    store_all(tmp_path)
+    checkpoint = store_checkpoint(tmp_path)
+    assert found_in(tmp_path) == []
+    damage(checkpoint)
+    findings = check_pipeline_files(pipeline_in(tmp_path), str(tmp_path)).findings
+    assert [(one.file, one.fix) for one in findings] == [expected]
+    assert list(damaged_files(checkpoint)) == [expected[0]]
+
+
+def test_an_empty_file_of_a_checkpoint_needs_no_checksums_to_be_found(tmp_path: Path) -> None:
+    checkpoint = store_checkpoint(tmp_path)
+    (checkpoint / "commits" / "1").write_bytes(b"")
+    (checkpoint / "commits" / ".1.crc").unlink()
+    assert damaged_files(checkpoint) == {"commits/1": "is empty"}
+
+
+@pytest.mark.parametrize(
+    ("gone", "words"),
+    [
+        (".", "holds no checkpoint of that stream"),
+        ("offsets", "its tables end with micro-batch 1, which its checkpoint must have"),
+        ("metadata", "/metadata is missing"),
+    ],
+)
+def test_a_checkpoint_that_tables_of_a_stream_need_is_named(
+    tmp_path: Path, gone: str, words: str
+) -> None:
+    """H1: without it, or with another one, a stream would bring records again."""
+    store_all(tmp_path, batches=(0, 1))
+    checkpoint = store_checkpoint(tmp_path)
+    assert found_in(tmp_path) == []
+    (checkpoint / ".metadata.crc").unlink()
+    (checkpoint / gone).rename(tmp_path / "elsewhere")
+    (finding,) = check_pipeline_files(pipeline_in(tmp_path), str(tmp_path)).findings
+    assert (finding.table, finding.file, finding.fix) == ("p/_stream", None, Fix.STREAM)
+    assert words in finding.what
+
+
+def test_tables_that_were_filled_by_days_need_no_checkpoint(tmp_path: Path) -> None:
+    store_all(tmp_path)
+    assert not (tmp_path / "p" / "_stream").exists()
+    assert found_in(tmp_path) == []
+
+
+def test_what_a_killed_stream_leaves_is_no_damage(tmp_path: Path) -> None:
+    """Spark writes `.2.UUID.tmp` and renames it; Hadoop renames its checksum file afterwards."""
+    checkpoint = store_checkpoint(tmp_path)
+    offsets = checkpoint / "offsets"
+    (offsets / "2").write_bytes(b"renamed, its checksums not yet")
+    (offsets / "..2.0-1.tmp.crc").write_bytes(b"crc\x00")
+    (offsets / ".3.0-2.tmp").write_bytes(b"")
+    (offsets / "..3.0-2.tmp.crc").write_bytes(b"")
+    assert damaged_files(checkpoint) == {}
+
+
+def test_commits_are_deleted_with_their_checksum_files() -> None:
+    """Hadoop writes no file where the checksum file of an older one lies."""
+    one = way_out("/w h/_stream", ["commits/3"])
+    assert "(rm -f '/w h/_stream/commits/3' '/w h/_stream/commits/.3.crc')" in one
+    two = way_out("/w", ["commits/2", "commits/3"])
+    assert "(rm -f /w/commits/2 /w/commits/.2.crc /w/commits/3 /w/commits/.3.crc)" in two
+    assert way_out("/w", ["commits/3", "offsets/3"]) == PUT_BACK
 
 
 def test_a_checksum_file_of_hadoop_says_whether_its_file_changed(tmp_path: Path) -> None:

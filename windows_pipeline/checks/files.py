@@ -25,7 +25,7 @@ from windows_pipeline.storage import catalog
 from windows_pipeline.storage.catalog import TableSpec
 from windows_pipeline.storage.files.check import check_files
 from windows_pipeline.storage.files.digests import LAST_CHECKPOINT, LIST_NAME, LOG_FOLDER
-from windows_pipeline.storage.files.hadoop_checksums import files_that_differ
+from windows_pipeline.storage.files.stream_checkpoint import damaged_files, is_commit, lacking
 from windows_pipeline.text.counts import counted
 
 
@@ -39,7 +39,9 @@ class Fix(Enum):
     BACKUP = "backup"
     """No other table has what the file had."""
     STREAM = "stream"
-    """The stream's checkpoint."""
+    """The stream's checkpoint, which says which records the tables have."""
+    COMMIT = "commit"
+    """A commit of that checkpoint, which only says that a micro-batch ended."""
     DELETE = "delete"
     """The file only helps readers find the newest checkpoint."""
     RUN = "run"
@@ -117,7 +119,7 @@ def check_pipeline_files(pipeline: Pipeline, warehouse: str) -> FilesResult:
     findings += _raw_and_log(pipeline, warehouse, stored)
     for name in pipeline.windows:
         findings += _final_and_keyed(pipeline, name, warehouse, stored)
-    findings += _checkpoint(pipeline, warehouse)
+    findings += _checkpoint(pipeline, warehouse, stored)
     return FilesResult(findings, len(stored), compared, new)
 
 
@@ -236,9 +238,26 @@ def _closed(keyed: pa.Table) -> pa.Table:
     return keyed.filter(keyed["closed"].cast(pa.bool_()))
 
 
-def _checkpoint(pipeline: Pipeline, warehouse: str) -> Iterator[Finding]:
-    """Files of the stream's checkpoint that their checksum files contradict."""
-    folder = Path(catalog.stream_checkpoint(pipeline, warehouse))
-    for file, what in files_that_differ(folder).items():
-        name = str(file.relative_to(folder))
-        yield Finding(f"{pipeline.name}/{folder.name}", name, what, Fix.STREAM)
+def _checkpoint(
+    pipeline: Pipeline, warehouse: str, stored: Mapping[str, StoredFiles]
+) -> Iterator[Finding]:
+    """Damaged files of the stream's checkpoint, and what it lacks of the log's micro-batches."""
+    checkpoint = catalog.stream_checkpoint(pipeline, warehouse)
+    name = f"{pipeline.name}/{Path(checkpoint).name}"
+    for file, what in damaged_files(Path(checkpoint)).items():
+        yield Finding(name, file, what, Fix.COMMIT if is_commit(file) else Fix.STREAM)
+    last = _last_batch(pipeline, warehouse, stored)
+    lack = None if last is None else lacking(checkpoint, last, lambda file: Path(file).exists())
+    if lack is not None:
+        yield Finding(name, None, lack, Fix.STREAM)
+
+
+def _last_batch(
+    pipeline: Pipeline, warehouse: str, stored: Mapping[str, StoredFiles]
+) -> int | None:
+    """The newest micro-batch in the arrival log; None without one, or if the log is damaged."""
+    log = stored.get(catalog.source_tables(pipeline, warehouse).arrival_log.name)
+    if log is None or not log.is_whole:
+        return None
+    batches = log.read(["batch"])["batch"].to_pylist()
+    return max((batch for batch in batches if batch is not None), default=None)

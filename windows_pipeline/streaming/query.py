@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Event
 
 from pyspark.errors import StreamingQueryException
@@ -28,6 +29,12 @@ from windows_pipeline.sources.kafka.state import topic_state
 from windows_pipeline.sources.landed_files import require_names
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.catalog import stream_checkpoint
+from windows_pipeline.storage.files.stream_checkpoint import (
+    PUT_BACK,
+    damaged_files,
+    lacking,
+    way_out,
+)
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
     all_tables,
@@ -44,9 +51,10 @@ from windows_pipeline.streaming.log_state import (
     state_before,
 )
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
-from windows_pipeline.streaming.query_errors import PUT_BACK, StreamBehindError, in_short
+from windows_pipeline.streaming.query_errors import StreamBehindError, in_short
 from windows_pipeline.streaming.sources import open_stream, topic_of
 from windows_pipeline.streaming.windows import Append
+from windows_pipeline.text.counts import counted
 from windows_pipeline.windows.durations import duration_ms
 
 _POLL_S = 0.05
@@ -140,10 +148,11 @@ def prepared_stream(
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
         RawRowsMissingError: raw_events has fewer rows than the arrival log names.
-        StreamBehindError: The checkpoint lacks micro-batches that the tables have, or a table
-            lacks rows that others have.
+        StreamBehindError: The checkpoint is damaged or lacks micro-batches that the tables have,
+            or a table lacks rows that others have.
     """
     _require_whole(spark, pipeline, settings)
+    _refuse_damaged_checkpoint(pipeline, settings)
     _make_tables(spark, pipeline, settings)
     _refuse_while_correcting(spark, pipeline, settings)
     return Stream(spark, pipeline, settings, tuning)
@@ -182,9 +191,9 @@ def run_stream(
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
         RawRowsMissingError: raw_events has fewer rows than the arrival log names.
-        StreamBehindError: The checkpoint belongs to other tables; a table has a rebuild
-            that has not ended, or is new while others have rows; another stream runs; or rows of
-            the source's table were changed.
+        StreamBehindError: The checkpoint is damaged or belongs to other tables; a table has a
+            rebuild that has not ended, or is new while others have rows; another stream runs; or
+            rows of the source's table were changed.
         Exception: Any other error of a micro-batch, or of `on_batch`.
     """
     stream = prepared_stream(spark, pipeline, settings, tuning)
@@ -213,13 +222,29 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
             "stream, so a record may be there twice. Start over by days, from the landed files: "
             f"windows-pipeline rebuild {pipeline.name} --from raw_events"
         )
+    lack = lacking(
+        stream_checkpoint(pipeline, settings.warehouse), last, lambda file: is_there(spark, file)
+    )
+    if lack is not None:
+        raise StreamBehindError(f"{pipeline.name}: {lack}; {PUT_BACK}")
+
+
+def _refuse_damaged_checkpoint(pipeline: Pipeline, settings: Settings) -> None:
+    """Refuses a local checkpoint whose files are not as Spark wrote them; Spark may not notice.
+
+    Raises:
+        StreamBehindError: A file is damaged.
+    """
     checkpoint = stream_checkpoint(pipeline, settings.warehouse)
-    if is_there(spark, f"{checkpoint}/metadata") and not is_there(
-        spark, f"{checkpoint}/offsets/{last}"
-    ):
+    if not checkpoint.startswith("/"):
+        return
+    damaged = damaged_files(Path(checkpoint))
+    if damaged:
+        file, what = next(iter(damaged.items()))
+        more = f" (and {counted(len(damaged) - 1, 'more file')})" if len(damaged) > 1 else ""
         raise StreamBehindError(
-            f"{pipeline.name}: its tables end with micro-batch {last}, which its checkpoint must "
-            f"have: {checkpoint}/offsets/{last} is missing. {PUT_BACK}"
+            f"{pipeline.name}: its checkpoint is damaged: {checkpoint}/{file} {what}{more}; "
+            f"{way_out(checkpoint, list(damaged))}"
         )
 
 
@@ -427,7 +452,6 @@ class _Batches:
     def _require_its_own(self, last: LastLogged, number: int) -> None:
         """Refuses a checkpoint or a topic that would bring records twice, or leave records out."""
         name = self._pipeline.name
-        fix = "put its checkpoint back; or delete the pipeline's folder of tables and start over"
         if self._topic is not None and last.stream is not None:
             self._topic.require_goes_on(self._spark, last.stream)
         if last.stream not in (None, self._stream):
@@ -435,7 +459,7 @@ class _Batches:
             raise StreamBehindError(
                 f"{name}: its tables were filled by stream {last.stream}, this is "
                 f"{self._stream}, which starts over, as {checkpoint} holds no checkpoint of "
-                f"that stream; {fix}"
+                f"that stream; {PUT_BACK}"
             )
         if last.batch is None and number:
             raise StreamBehindError(
@@ -446,5 +470,5 @@ class _Batches:
         if last.batch not in (None, number - 1, number):
             raise StreamBehindError(
                 f"{name}: its tables end with micro-batch {last.batch}, the checkpoint with "
-                f"{number - 1}; {fix}"
+                f"{number - 1}; {PUT_BACK}"
             )

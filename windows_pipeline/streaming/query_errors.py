@@ -5,24 +5,18 @@ from __future__ import annotations
 import re
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.storage.files.stream_checkpoint import PUT_BACK, RUN_AGAIN
 
 _CHANGED = (
     "rows of its source's table were changed or deleted, and a stream takes added rows only. Let "
     "it follow a table to which rows are only added; or delete the pipeline's folder of tables and "
     "start over from the rows that are there now"
 )
-PUT_BACK = (
-    "Put the checkpoint back as it was when the tables were written last; or delete the pipeline's "
-    "folder of tables and start over"
-)
 _ANOTHER = (
     "another stream of the pipeline runs, so stop it or wait for its end; or, if none runs, the "
-    f"newest files in {{checkpoint}}/offsets were deleted. {PUT_BACK}"
+    f"newest files in {{checkpoint}}/offsets were deleted; {PUT_BACK}"
 )
-_AGAIN = (
-    "Delete that file and run the stream again: it computes the micro-batch again, and the tables "
-    "take no row twice"
-)
+_DELETE = f"delete it and the file .N.crc beside it, if there is one, {RUN_AGAIN}"
 _RENAMED = (
     "a column of the table that it follows, {source}, was renamed, dropped or given another type, "
     "and a stream follows one schema. Follow the table as it is now in a pipeline of another name, "
@@ -39,27 +33,27 @@ _KNOWN = (
     (r"CONCURRENT_STREAM_LOG_UPDATE|queries are concurrently using", _ANOTHER),
     (
         r"Failed to read log file (?:file:)?(.+/commits/\d+)\. Incomplete",
-        f"its checkpoint is damaged: {{0}} is empty or cut. {_AGAIN}",
+        f"its checkpoint is damaged: {{0}} is empty or cut; {_DELETE}",
     ),
     (
         r"Failed to read log file (?:file:)?(.+?)\. Incomplete",
-        f"its checkpoint is damaged: {{0}} is empty or cut. {PUT_BACK}",
+        f"its checkpoint is damaged: {{0}} is empty or cut; {PUT_BACK}",
     ),
     (
         r"Checkpoint location (?:file:)?(\S+) is in an inconsistent state: the metadata file",
-        f"its checkpoint is damaged: {{0}}/metadata is missing. {PUT_BACK}",
+        f"its checkpoint is damaged: {{0}}/metadata is missing; {PUT_BACK}",
     ),
     (
         r"com\.fasterxml\.jackson\S*: No content",
-        f"its checkpoint is damaged: {{checkpoint}}/metadata is empty. {PUT_BACK}",
+        f"its checkpoint is damaged: {{checkpoint}}/metadata is empty; {PUT_BACK}",
     ),
     (
         r"batch \d+ doesn't exist",
-        f"its checkpoint is damaged: files in {{checkpoint}}/sources are missing. {PUT_BACK}",
+        f"its checkpoint is damaged: files in {{checkpoint}}/sources are missing; {PUT_BACK}",
     ),
     (
         r"sources in the checkpoint offsets and now there are",
-        f"its checkpoint is damaged: {{checkpoint}}/offsets/ ends with a wrong file. {PUT_BACK}",
+        f"its checkpoint is damaged: {{checkpoint}}/offsets/ ends with a wrong file; {PUT_BACK}",
     ),
 )
 """Known errors of a query: a pattern in Spark's text, and what it means; {0} is its group."""

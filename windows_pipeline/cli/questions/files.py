@@ -15,6 +15,8 @@ from windows_pipeline.cli.terminal.printed import print_jobs
 from windows_pipeline.compat.delta_rs import supports_folder
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import stream_checkpoint
+from windows_pipeline.storage.files.stream_checkpoint import PUT_BACK, way_out
 from windows_pipeline.text.counts import counted
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def check_files(
             "object store keeps checksums of its own"
         )
     found = check_pipeline_files(pipeline, warehouse)
-    _print(pipeline, found)
+    _print(pipeline, warehouse, found)
     if not found.findings:
         return
     if repair:
@@ -55,13 +57,13 @@ def check_files(
         if plan is not None:
             went_well = _carry_out(context, settings, pipeline, plan)
             again = check_pipeline_files(pipeline, warehouse)
-            _print(pipeline, again)
+            _print(pipeline, warehouse, again)
             if went_well and not again.findings:
                 return
     raise typer.Exit(1)
 
 
-def _print(pipeline: Pipeline, found: FilesResult) -> None:
+def _print(pipeline: Pipeline, warehouse: str, found: FilesResult) -> None:
     sources_first = any(finding.fix is Fix.SOURCE for finding in found.findings)
     for table, group in groupby(found.findings, key=lambda finding: finding.table):
         of_table = list(group)
@@ -73,7 +75,12 @@ def _print(pipeline: Pipeline, found: FilesResult) -> None:
         if len(of_table) > _MOST_FINDINGS:
             CONSOLE.print(f"  and {len(of_table) - _MOST_FINDINGS:,} more")
         for fix in dict.fromkeys(finding.fix for finding in of_table):
-            CONSOLE.print(f"  to mend it: {_fix_text(fix, pipeline, sources_first=sources_first)}")
+            if fix is Fix.COMMIT:
+                files = [one.file for one in of_table if one.fix is fix and one.file]
+                text = way_out(stream_checkpoint(pipeline, warehouse), files)
+            else:
+                text = _fix_text(fix, pipeline, sources_first=sources_first)
+            CONSOLE.print(f"  to mend it: {text}", soft_wrap=True)
     CONSOLE.print(
         f"{pipeline.name}: {counted(found.compared, 'file')} of "
         f"{counted(found.tables, 'table')} found as written; "
@@ -99,7 +106,7 @@ def _fix_text(fix: Fix, pipeline: Pipeline, *, sources_first: bool) -> str:
         Fix.REPAIR: f"{'mend what comes from the source, then: ' * sources_first}{repair}",
         Fix.SOURCE: f"put the files back from a backup, or {start_over}",
         Fix.BACKUP: "put the file back from a backup; no other table has these rows",
-        Fix.STREAM: f"put the file back from a backup, or {start_over}",
+        Fix.STREAM: PUT_BACK,
         Fix.DELETE: "delete the file; readers then list the log",
         Fix.RUN: f"if nothing is running, a run was stopped; go on with: {again}",
     }

@@ -21,13 +21,12 @@ from windows_pipeline.jobs.days.chain import all_jobs, days_landed, window_jobs
 from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.quarantine import quarantined
 from windows_pipeline.jobs.raw_events import RawEventsJob
+from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
 from windows_pipeline.sources.landed_files import FileState, is_blank, landed_files
 from windows_pipeline.storage.arrival_units import days_text
-from windows_pipeline.storage.files.damage import TableDamagedError
-from windows_pipeline.storage.files.digests import LOG_FOLDER
 from windows_pipeline.storage.tables import landed_files as landed_files_table
 from windows_pipeline.storage.tables import source_tables
 
@@ -92,11 +91,12 @@ def require_definition(spark: SparkSession, pipeline: Pipeline, settings: Settin
 
     Raises:
         DefinitionChangedError: A table holds rows of another definition.
-        TableDamagedError: raw_events is gone, and arrival_log names days of it.
+        RawRowsMissingError: raw_events is gone, and arrival_log names days of it.
     """
     raw_events = source_tables(pipeline, settings.warehouse).raw_events
-    if not raw_events.exists(spark) and _log(spark, pipeline, settings):
-        raise TableDamagedError(raw_events.name, LOG_FOLDER, "is gone")
+    if not raw_events.exists(spark):
+        log = _log(spark, pipeline, settings)
+        require_raw_rows(spark, pipeline, raw_events, log, {row.arrival_unit for row in log})
     for table in (table for job in all_jobs(pipeline, settings) for table in job.tables):
         if table.exists(spark):
             table.require(spark)
