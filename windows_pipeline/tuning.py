@@ -33,7 +33,7 @@ class Tuning:
     shard_look_backs: int = 64
     least_shard_look_backs: int = 16
     max_shard_ms: int = 2**53
-    shard_records: int = 100_000
+    shard_records: int = 500_000
     one_key: bool = False
 
 
