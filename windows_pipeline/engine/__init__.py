@@ -1,1 +1,1 @@
-"""How windows are computed, on Spark."""
+"""Spark plans around the kernels: shuffle by key, sort by time, one pass."""

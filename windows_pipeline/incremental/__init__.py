@@ -1,1 +1,4 @@
-"""Windows, rows, firings and late records of one arrival unit at a time (rule E4)."""
+"""What one arrival unit changes: windows, firings, late records, alerts (rule E4).
+
+These are plans only: `jobs/` and `streaming/` run them.
+"""

@@ -1,1 +1,4 @@
-"""Reads records from landed files and Kafka, and decides which records are accepted."""
+"""Reads landed files and Kafka, and accepts or rejects each record.
+
+`streaming/sources.py` opens the sources of streams, Delta tables too.
+"""

@@ -1,4 +1,4 @@
-"""Reads texts of local times, which name no zone, in the zone that their column declares."""
+"""Reads local times, texts without a zone, in the zone that their column declares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def local_instant(text: Column, zone: str, full_date: str) -> Column:
     Args:
         text: The text; the session must be in time zone UTC.
         zone: The zone of texts that name none.
-        full_date: The pattern of a text that has a full date.
+        full_date: The regular expression that a text with a full date matches.
     """
     as_utc = F.when(text.rlike(full_date), text.try_cast("timestamp"))
     instant = F.to_utc_timestamp(as_utc, zone)

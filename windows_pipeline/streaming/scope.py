@@ -17,11 +17,11 @@ class BatchScope:
     """The units and close times of a micro-batch.
 
     Attributes:
-        timeline: All units up to the micro-batch's.
+        timeline: All arrival units up to and including the micro-batch's.
         units: The micro-batch's arrival days, in order; windows are computed for the last.
         closing: The close times before and after the micro-batch.
-        closed_by: Each of the arrival days but the last, with the close time after it; without the
-            days that did not advance the watermark.
+        closed_by: The arrival days, but the last, that advanced the watermark, each with the close
+            time after it.
     """
 
     timeline: Timeline

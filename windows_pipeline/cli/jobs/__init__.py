@@ -1,1 +1,1 @@
-"""Commands that compute or change tables, by Spark."""
+"""Commands that compute or change tables, by Spark; the jobs are in `windows_pipeline/jobs/`."""

@@ -141,7 +141,9 @@ def _of_sums(aggregate: Aggregate, states: pa.Array, records: WindowedRecords) -
     low &= (1 << 32) - 1
     if aggregate.function is Function.SUM:
         return integer_sum(aggregate, high, low, count, records)
-    return integer_mean(high, low, count)
+    if aggregate.function is Function.AVG:
+        return integer_mean(high, low, count)
+    raise ValueError(f"{aggregate}: must be a function that slices combine, and is none")
 
 
 def _sum_of_doubles(states: pa.Array, records: WindowedRecords, by: np.ndarray) -> np.ndarray:
