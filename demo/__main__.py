@@ -14,7 +14,7 @@ from rich.console import Console
 from demo.prepare_flights import prepare
 from windows_pipeline.cli.terminal.console import CONSOLE, coloured
 from windows_pipeline.cli.terminal.log_file import FOLDER, LogFile
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 
 _ROOT = Path(__file__).parent.parent
 _FLIGHTS = _ROOT / "data" / "flights"

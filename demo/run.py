@@ -14,7 +14,7 @@ from rich.text import Text
 
 from definitions import defs
 from windows_pipeline.cli.terminal.console import coloured
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.dagster import range_tags
 from windows_pipeline.text.counts import counted
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS
 from windows_pipeline.cli.terminal.log_file import FOLDER, LogFile
 from windows_pipeline.cli.terminal.printed import say
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 
 _HOST = "127.0.0.1"
 _POLL_SECONDS = 0.2

@@ -23,7 +23,7 @@ from tests.support.alert_ids import digest
 from tests.support.pipelines import ROOT, Project
 from tests.support.stored_rows import stored_rows
 from windows_pipeline.cli.main import app
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.config import load_pipeline, load_pipelines
 from windows_pipeline.windows import SlidingWindows
 

@@ -15,7 +15,7 @@ from tests.support.pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.cli.terminal import log_file
 from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS
 from windows_pipeline.cli.terminal.log_file import MOST_BYTES, MOST_LOGS, LogFile, cut
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.settings import Settings
 
 

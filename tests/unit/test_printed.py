@@ -12,7 +12,7 @@ from tests.support.command_line import call
 from windows_pipeline.checks.run import Check, CheckResult
 from windows_pipeline.cli.terminal.console import PlainConsole, coloured
 from windows_pipeline.cli.terminal.printed import print_checks, say
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 
 HOSTILE = ["[/x]", "[red]", "[bold red]a[/]", ":x:", ":smiley:", "[link=a]b[/link]", "\\[red]", "["]
 

@@ -1,4 +1,4 @@
-"""The checks of firings and what follows from them, as SQL over the frames of `recounts/firings.py`."""
+"""The checks of firings and what follows, as SQL over the frames of `recounts/firings.py`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from windows_pipeline.cli.arguments import (
 from windows_pipeline.cli.session import begin
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 
 
 class Step(StrEnum):

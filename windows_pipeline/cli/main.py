@@ -28,7 +28,7 @@ from windows_pipeline.cli.notify import notify, snooze
 from windows_pipeline.cli.questions.explain import explain
 from windows_pipeline.cli.questions.fetch import fetch
 from windows_pipeline.cli.questions.newest import alerts, late, rejected
-from windows_pipeline.cli.questions.state import status
+from windows_pipeline.cli.questions.status import status
 from windows_pipeline.cli.report import report
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
 from windows_pipeline.cli.terminal.console import ERRORS

@@ -12,7 +12,7 @@ import typer
 from windows_pipeline.cli.arguments import PipelineName, declared, parsed_instant
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.text.counts import counted
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once

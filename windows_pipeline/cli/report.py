@@ -17,7 +17,7 @@ from windows_pipeline.cli.arguments import (
     parsed_days,
 )
 from windows_pipeline.cli.terminal.console import CONSOLE
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 
 _KIB = 1024
 

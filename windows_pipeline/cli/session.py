@@ -14,7 +14,7 @@ import typer
 from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS
 from windows_pipeline.cli.terminal.log_file import FOLDER, LogFile
 from windows_pipeline.cli.terminal.printed import say
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,8 +7,8 @@ from typing import overload
 
 from pyspark.sql import DataFrame
 
+from windows_pipeline.dataframe.arguments import require_bounded
 from windows_pipeline.dataframe.bound import Bind, Result, Transform, bound_to, unbound
-from windows_pipeline.dataframe.checks import require_bounded
 from windows_pipeline.dataframe.groups import GroupWindowed
 from windows_pipeline.dataframe.rows import RowWindowed, require_no_stream
 from windows_pipeline.dataframe.windowed import Plan, Windowed

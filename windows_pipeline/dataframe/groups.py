@@ -10,8 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregation
-from windows_pipeline.dataframe.bound import Bind, Result
-from windows_pipeline.dataframe.checks import (
+from windows_pipeline.dataframe.arguments import (
     NO_KEYS,
     OnError,
     refuse_verb,
@@ -22,6 +21,7 @@ from windows_pipeline.dataframe.checks import (
     require_names,
     require_on_error,
 )
+from windows_pipeline.dataframe.bound import Bind, Result
 from windows_pipeline.dataframe.inputs import Arrival, Input
 from windows_pipeline.dataframe.names import quoted, require_once, unquoted
 from windows_pipeline.dataframe.windows import Stream, aggregate_streams

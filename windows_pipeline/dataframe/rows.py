@@ -11,8 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregation
-from windows_pipeline.dataframe.bound import Bind, Result
-from windows_pipeline.dataframe.checks import (
+from windows_pipeline.dataframe.arguments import (
     OnError,
     refuse_verb,
     require_aggregates,
@@ -20,6 +19,7 @@ from windows_pipeline.dataframe.checks import (
     require_names,
     require_on_error,
 )
+from windows_pipeline.dataframe.bound import Bind, Result
 from windows_pipeline.dataframe.inputs import Input
 from windows_pipeline.dataframe.names import unquoted
 from windows_pipeline.engine.row_kernel import result_column

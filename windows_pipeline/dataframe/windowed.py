@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Generic
 from pyspark.sql import DataFrame
 
 from windows_pipeline.aggregates import Aggregation
-from windows_pipeline.dataframe.bound import Bind, Result, Transform
-from windows_pipeline.dataframe.checks import (
+from windows_pipeline.dataframe.arguments import (
     OnError,
     refuse_verb,
     require_aggregates,
     require_names,
     require_on_error,
 )
+from windows_pipeline.dataframe.bound import Bind, Result, Transform
 from windows_pipeline.dataframe.firings import fired, processed
 from windows_pipeline.dataframe.inputs import Arrival
 from windows_pipeline.dataframe.windows import Stream, aggregate_streams, late_records

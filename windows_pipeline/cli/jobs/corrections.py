@@ -10,7 +10,7 @@ from windows_pipeline.cli.jobs.reports import report
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import print_checks
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.settings import Settings

@@ -26,7 +26,7 @@ from windows_pipeline.cli.terminal.printed import (
     print_waiting,
     print_without_records,
 )
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import (
     AlertsJob,

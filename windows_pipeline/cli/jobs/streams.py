@@ -12,7 +12,7 @@ from windows_pipeline.cli.terminal.printed import (
     print_bad_files_of_stream,
     print_skipped,
 )
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import RawEventsJob
 from windows_pipeline.jobs.days.chain import skipped

@@ -10,7 +10,7 @@ from windows_pipeline.cli.jobs.reports import reported
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import print_jobs
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import RawEventsJob
 from windows_pipeline.jobs.days.chain import days_landed, rebuild

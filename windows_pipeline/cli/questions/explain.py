@@ -18,7 +18,7 @@ from windows_pipeline.cli.arguments import (
 )
 from windows_pipeline.cli.terminal.console import CONSOLE, printable
 from windows_pipeline.cli.terminal.printed import say
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.text.counts import counted
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once

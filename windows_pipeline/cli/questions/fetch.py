@@ -17,7 +17,7 @@ from windows_pipeline.cli.arguments import (
 )
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
     import pyarrow as pa

@@ -19,7 +19,7 @@ from windows_pipeline.cli.arguments import (
 )
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 
 if TYPE_CHECKING:
     from windows_pipeline.config import Pipeline

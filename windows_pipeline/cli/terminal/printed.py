@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS, PlainConsole, coloured, printable
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.text.counts import counted
 from windows_pipeline.text.references import without_values
 

@@ -11,7 +11,7 @@ import typer
 
 from windows_pipeline.cli.arguments import PipelineName, declared
 from windows_pipeline.cli.terminal.console import CONSOLE
-from windows_pipeline.cli.terminal.status import Status
+from windows_pipeline.cli.terminal.progress import Status
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
     from windows_pipeline.config import Pipeline
