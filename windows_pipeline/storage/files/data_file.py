@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 
 from windows_pipeline.storage.files.damage import TableDamagedError, first_line, is_environment
 
+_OF_DELTA = "_"
+"""Columns of Delta's own begin so, none of ours: Spark writes `_change_type` and `__is_cdc` into
+the files of a table with a change data feed."""
 _OF_READING = (OSError, ValueError, OverflowError, NotImplementedError, pa.ArrowException)
 
 
@@ -60,7 +63,7 @@ def _wrong(opened: pq.ParquetFile, schema: pa.Schema, row_count: int | None) -> 
     if len(counts) > 1:
         return f"must have one number of rows, and has {' or '.join(map(str, sorted(counts)))}"
     for column in opened.schema_arrow:
-        if column.name not in schema.names:
+        if column.name not in schema.names and not column.name.startswith(_OF_DELTA):
             return f"has a column {column.name!r}, which the table has not"
         if pa.types.is_timestamp(column.type) and column.type.unit != "us":
             return f"has times in {column.type.unit} in the column {column.name!r}, and must in us"
