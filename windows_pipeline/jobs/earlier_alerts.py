@@ -90,9 +90,8 @@ class EarlierAlerts:
             return self._with_episodes(None)
         near = self._near()
         joined = self._with_episodes(near)
-        near_ms = self._boundary_ms - (self._overlap_ms or 0)
         # A window that ends at the close time is closed, too, if its end is exclusive.
-        begins_earlier = timestamp_to_ms("episode_start") <= near_ms
+        begins_earlier = timestamp_to_ms("episode_start") <= self._near_ms
         keys = joined.where(self._is_wanted & begins_earlier).select("key").distinct()
         silent_from_ms = None
         if near is not None and near.windows is not None:
@@ -103,7 +102,7 @@ class EarlierAlerts:
         keys = keys.localCheckpoint()
         if keys.isEmpty():
             return joined
-        from_ms = near_ms - _FIRST_LOOK_BACK_MS
+        from_ms = self._near_ms - _FIRST_LOOK_BACK_MS
         if silent_from_ms is not None:
             from_ms = min(from_ms, silent_from_ms)
         return self._look_back(near, F.broadcast(keys), from_ms)
@@ -134,6 +133,11 @@ class EarlierAlerts:
     def _overlap_ms(self) -> int | None:
         return longest_overlap_ms(self.job.windows.spec) if self.notifies else None
 
+    @property
+    def _near_ms(self) -> int:
+        """The close time from which on windows closed whose episodes may end in the days."""
+        return self._boundary_ms - (self._overlap_ms or 0)
+
     @cached_property
     def _ends_silences(self) -> bool:
         return self.notifies and silences.has_silences(self.job.windows.spec)
@@ -151,8 +155,7 @@ class EarlierAlerts:
         """Whether the whole episode of an alert is needed."""
         wanted = in_units(self.days)
         if self._overlap_ms is not None:
-            near_ms = self._boundary_ms - self._overlap_ms
-            wanted |= timestamp_to_ms("window_end") >= near_ms
+            wanted |= timestamp_to_ms("window_end") >= self._near_ms
         if self._ends_silences:
             ends = timestamp_to_ms(silences.NEXT_RECORD) >= self._boundary_ms
             wanted |= F.coalesce(ends, F.lit(False))
@@ -173,9 +176,7 @@ class EarlierAlerts:
         """What closed in the last window's length before the days, where that may have ended."""
         if self._overlap_ms is None:
             return None
-        return self._closed_between(
-            self.records, self._boundary_ms - self._overlap_ms, is_used_again=True
-        )
+        return self._closed_between(self.records, self._near_ms, is_used_again=True)
 
     def _last_heard(self, keys: DataFrame) -> DataFrame:
         """When keys had their last record before those that closed shortly before the days.
@@ -186,12 +187,11 @@ class EarlierAlerts:
         """
         left = keys.localCheckpoint()
         heard = left.limit(0).withColumn("_last_ms", F.lit(None).cast("bigint"))
-        near_ms = self._boundary_ms - (self._overlap_ms or 0)
-        for from_ms in (near_ms - _MOST_SILENCES_MS, NEVER_MS):
+        for from_ms in (self._near_ms - _MOST_SILENCES_MS, NEVER_MS):
             if left.isEmpty():
                 break
             records = self._read(join_on(self.records, left, ["key"], "semi"), from_ms)
-            found = self._last_records(records, near_ms, or_first=from_ms == NEVER_MS)
+            found = self._last_records(records, self._near_ms, or_first=from_ms == NEVER_MS)
             found = found.localCheckpoint()
             heard = heard.unionByName(found)
             left = join_on(left, found, ["key"], "anti").localCheckpoint()

@@ -83,7 +83,7 @@ def damage_of(table: str, *, of_log: bool = False) -> Iterator[None]:
             raise
         path = _PATH.search(text)
         raise TableDamagedError(
-            table_name(table), path and path[1], "is gone" if _is_gone(error) else _first_line(text)
+            table_name(table), path and path[1], "is gone" if _is_gone(error) else first_line(text)
         ) from error
 
 
@@ -99,14 +99,14 @@ def damage_in(error: BaseException) -> TableDamagedError | None:
             return seen
         seen = seen.__cause__ or seen.__context__
     text = str(error)
-    if not _SIGNS.search(text) or _NO_DAMAGE.search(text):
+    if not _SIGNS.search(text) or is_environment(error):
         return None
     for path in _paths_in(text):
         name = table_of(path)
         if name is not None:
             causes = _CAUSED_BY.findall(text)
             is_gone = not path.exists()
-            cause = "is gone" if is_gone else _first_line(causes[-1] if causes else text)
+            cause = "is gone" if is_gone else first_line(causes[-1] if causes else text)
             return TableDamagedError(name, str(path), cause)
     return None
 
@@ -134,7 +134,8 @@ def is_environment(error: BaseException) -> bool:
 
 def first_line(error: object) -> str:
     """The first line of what a reader said, at most so long that a message can have it."""
-    return _first_line(str(error))
+    line = str(error).strip().split("\n", 1)[0]
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}..."
 
 
 def table_of(path: Path) -> str | None:
@@ -168,8 +169,3 @@ def _name_in_warehouse(folder: Path) -> str | None:
 
 def _is_gone(error: BaseException) -> bool:
     return isinstance(error, FileNotFoundError) or "No such file" in str(error)
-
-
-def _first_line(text: str) -> str:
-    line = text.strip().split("\n", 1)[0]
-    return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}..."
