@@ -15,8 +15,9 @@ from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows
 from windows_pipeline.kernels.arrow_types import arrow_type
 from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 from windows_pipeline.kernels.windows.filled import WindowedRecords
-from windows_pipeline.kernels.windows.sliding import Windows, sweep
+from windows_pipeline.kernels.windows.sliding import sweep
 
 DIFFERENCE_MS = 5
 LAST_MS = 20
@@ -90,7 +91,7 @@ def swept(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Case:
     met = [NEVER_MS if by is None else t + by for t, by in zip(times, late_by, strict=True)]
     starts = np.array([0, *accumulate(sizes)], np.int64)
     groups = len(sizes)
-    windows = Windows(
+    windows = WindowArrays(
         *sweep(
             starts,
             np.array(times, np.int64),
@@ -123,7 +124,7 @@ def free(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Case:
     enter = [draw(st.integers(0, last - 1)) for last in leave]
     moments = sorted(draw(st.lists(st.integers(0, 20), max_size=8)))
     inside = [[r for r in range(len(leave)) if enter[r] <= now < leave[r]] for now in moments]
-    windows = Windows(
+    windows = WindowArrays(
         group=np.zeros(len(moments), np.int64),
         end_ms=np.array(moments, np.int64),
         closed=np.zeros(len(moments), np.bool_),
@@ -146,7 +147,7 @@ def windowed(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Case]:
 def one_window(values: Sequence[Any], times: Sequence[int] | None = None) -> Case:
     """A single window that holds every record, all at one time by default."""
     size = len(values)
-    windows = Windows(
+    windows = WindowArrays(
         group=np.zeros(1, np.int64),
         end_ms=np.zeros(1, np.int64),
         closed=np.ones(1, np.bool_),

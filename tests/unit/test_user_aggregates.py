@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.spark_cases import PROPERTY
 from tests.support.windowed import Case, Timed, one_window, swept, windowed
 from windows_pipeline.aggregates import Function, UserAggregate
-from windows_pipeline.kernels.windows.sliding import Windows
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 
 VALUES = st.integers(0, 3)
 
@@ -128,7 +128,7 @@ def test_merges_grow_with_the_logarithm_of_the_window() -> None:
     size, width = 1000, 500
     case = one_window([1] * size)
     numbers = np.arange(size)
-    windows = Windows(
+    windows = WindowArrays(
         group=np.zeros(size, np.int64),
         end_ms=numbers,
         closed=np.ones(size, np.bool_),

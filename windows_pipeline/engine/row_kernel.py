@@ -13,10 +13,10 @@ from windows_pipeline.engine.record_shards import ROWS_BEFORE
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows, parts_of
 from windows_pipeline.kernels.groups import whole_groups
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 from windows_pipeline.kernels.windows.chunk import event_times
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.kernels.windows.row_frames import Frames, frames_of, united
-from windows_pipeline.kernels.windows.sliding import Windows
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows.frames.row_windows import RowWindow
 
@@ -157,9 +157,9 @@ def _rows_before(table: pa.Table, starts: np.ndarray) -> np.ndarray:
     return before
 
 
-def _windows(frames: Frames, rows: np.ndarray, time_ms: np.ndarray) -> Windows:
+def _windows(frames: Frames, rows: np.ndarray, time_ms: np.ndarray) -> WindowArrays:
     """The windows of some of the rows, in the form that the aggregates take."""
-    return Windows(
+    return WindowArrays(
         frames.part[rows],
         time_ms[rows],
         np.zeros(len(rows), np.bool_),

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.kernels.windows.sliding import Windows
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
@@ -122,8 +122,8 @@ def _shards_of(home_ms: Column, others_ms: Sequence[Column], length_ms: int) -> 
 
 
 def ending_in_shard(
-    windows: Windows, shard_of_group: np.ndarray, length_ms: int, advance_ms: int
-) -> Windows:
+    windows: WindowArrays, shard_of_group: np.ndarray, length_ms: int, advance_ms: int
+) -> WindowArrays:
     """Keeps the windows that end in the time shard that found them, so that each comes once.
 
     Args:

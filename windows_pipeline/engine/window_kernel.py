@@ -28,7 +28,7 @@ from windows_pipeline.kernels.aggregates.dispatch import (
 from windows_pipeline.kernels.windows.assign import Reason
 from windows_pipeline.kernels.windows.chunk import ComputedDay, chunks_of
 from windows_pipeline.kernels.windows.filled import WindowedRecords
-from windows_pipeline.kernels.windows.find import FoundWindows, find_windows
+from windows_pipeline.kernels.windows.find import ChunkWindows, find_windows
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 
@@ -101,7 +101,7 @@ class WindowKernel:
                     found = replace(found, windows=found.windows.only(found.windows.closed))
                 yield from self._windows(found)
 
-    def _ending_in_shard(self, found: FoundWindows, shard_ms: int) -> FoundWindows:
+    def _ending_in_shard(self, found: ChunkWindows, shard_ms: int) -> ChunkWindows:
         first = pa.array(found.starts[:-1])
         of_group = np.array(found.table.column(TIME_SHARD).take(first), np.int64)
         windows = ending_in_shard(found.windows, of_group, shard_ms, found.advance_ms)
@@ -110,7 +110,7 @@ class WindowKernel:
             windows = windows._replace(dropped=windows.dropped & is_home)
         return replace(found, windows=windows)
 
-    def _windows(self, found: FoundWindows) -> Iterator[pa.RecordBatch]:
+    def _windows(self, found: ChunkWindows) -> Iterator[pa.RecordBatch]:
         def describe(window: int) -> str:
             return self._describe(found, window)
 
@@ -122,7 +122,7 @@ class WindowKernel:
         if self.with_partly_late and found.windows.dropped.any():
             yield self._partly_late(found, batch.schema)
 
-    def _batch(self, found: FoundWindows, records: WindowedRecords) -> pa.RecordBatch:
+    def _batch(self, found: ChunkWindows, records: WindowedRecords) -> pa.RecordBatch:
         windows, table = records.windows, found.table
         if self._of_slices:
             first_ms, last_ms = event_time_bounds_of_slices(table, records)
@@ -162,14 +162,14 @@ class WindowKernel:
         }
         return {**columns, "failed": records.failed()} if self.with_failed else columns
 
-    def _keys_of(self, found: FoundWindows, records: np.ndarray) -> dict[str, pa.Array]:
+    def _keys_of(self, found: ChunkWindows, records: np.ndarray) -> dict[str, pa.Array]:
         """The computed day and the keys of some records."""
         index = pa.array(records)
         return {
             name: found.table.column(name).take(index).combine_chunks() for name in self.result_keys
         }
 
-    def _partly_late(self, found: FoundWindows, schema: pa.Schema) -> pa.RecordBatch:
+    def _partly_late(self, found: ChunkWindows, schema: pa.Schema) -> pa.RecordBatch:
         """One row for each distinct event and close time of the records that no window counts."""
         records = np.flatnonzero(found.windows.dropped)
         time_ms, close_ms = found.time_ms[records], found.close_ms[records]
@@ -182,7 +182,7 @@ class WindowKernel:
         rows["_partly_late_close_ms"] = pa.array(close_ms[distinct])
         return pa.RecordBatch.from_pydict(rows)
 
-    def _describe(self, found: FoundWindows, window: int) -> str:
+    def _describe(self, found: ChunkWindows, window: int) -> str:
         """Names a window in an error."""
         end_ms = int(found.windows.end_ms[window])
         record = int(found.starts[found.windows.group[window]])

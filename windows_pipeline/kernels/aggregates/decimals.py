@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from windows_pipeline.kernels.aggregates.running import running_total
 from windows_pipeline.kernels.values import decimal_words
-from windows_pipeline.kernels.windows.sliding import Windows
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 
 _DIGIT_BITS = 32
 _DIGIT_MASK = (1 << _DIGIT_BITS) - 1
@@ -62,7 +62,7 @@ class Wide(NamedTuple):
 
 
 def running_sum_of_decimals(
-    windows: Windows, column: pa.Array, above: pa.Array | None = None
+    windows: WindowArrays, column: pa.Array, above: pa.Array | None = None
 ) -> Wide:
     """Each window's sum, unscaled.
 

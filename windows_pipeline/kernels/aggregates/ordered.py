@@ -11,11 +11,11 @@ import numpy as np
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.aggregates.running import running_count
 from windows_pipeline.kernels.fenwick import mark, position_of
-from windows_pipeline.kernels.windows.sliding import Windows
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 
 
 def running_distinct_count(
-    windows: Windows, codes: np.ndarray, valid: np.ndarray, code_count: int
+    windows: WindowArrays, codes: np.ndarray, valid: np.ndarray, code_count: int
 ) -> np.ndarray:
     """How many different values each window contains; codes go from 0 to below `code_count`."""
     return _distinct(windows.entered, windows.left, windows.enter_order, codes, valid, code_count)
@@ -51,7 +51,7 @@ def _distinct(
 
 def running_percentile(
     starts: np.ndarray,
-    windows: Windows,
+    windows: WindowArrays,
     codes: np.ndarray,
     values: np.ndarray,
     counts: np.ndarray,
@@ -143,7 +143,7 @@ def _interpolated(
 
 
 def running_lists(
-    windows: Windows, positions: np.ndarray, valid: np.ndarray
+    windows: WindowArrays, positions: np.ndarray, valid: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The records of each window whose value is not null, sorted by position.
 

@@ -1,6 +1,6 @@
 """Aggregates of many windows in one pass: each record enters once and leaves once.
 
-Every function takes the `Windows` of a chunk, a value of each record in the order of group and
+Every function takes the `WindowArrays` of a chunk, a value of each record in the order of group and
 event time, and a mask of the values that are not null. It returns a value of each window.
 """
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.aggregates import exact_sum
-from windows_pipeline.kernels.windows.sliding import Windows
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 
 _LOW_MASK = (1 << 32) - 1
 
 
-def running_count(windows: Windows, valid: np.ndarray) -> np.ndarray:
+def running_count(windows: WindowArrays, valid: np.ndarray) -> np.ndarray:
     """How many values of each window are not null."""
     return running_total(windows, valid.astype(np.int64))
 
 
 def running_sum_of_integers(
-    windows: Windows, values: np.ndarray, valid: np.ndarray
+    windows: WindowArrays, values: np.ndarray, valid: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Exact sums as high * 2**32 + low, 0 <= low < 2**32 (rule G2).
 
@@ -34,7 +34,7 @@ def running_sum_of_integers(
     return high, low & _LOW_MASK
 
 
-def running_total(windows: Windows, values: np.ndarray) -> np.ndarray:
+def running_total(windows: WindowArrays, values: np.ndarray) -> np.ndarray:
     """Sums of integers of up to 32 bits and a sign, which overflow for no length of chunk."""
     by_entry = np.concatenate(([0], np.cumsum(values[windows.enter_order])))
     by_time = np.concatenate(([0], np.cumsum(values)))
@@ -43,7 +43,7 @@ def running_total(windows: Windows, values: np.ndarray) -> np.ndarray:
 
 
 def running_sum_of_doubles(
-    windows: Windows, values: np.ndarray, valid: np.ndarray, by: np.ndarray
+    windows: WindowArrays, values: np.ndarray, valid: np.ndarray, by: np.ndarray
 ) -> np.ndarray:
     """Correctly rounded sums (rule G2), with NaN and infinities added as in IEEE 754.
 
@@ -101,7 +101,7 @@ def _finite_sums(
 
 
 def running_sum_of_multiples(
-    windows: Windows, powers: np.ndarray, limbs: np.ndarray, limb_bits: int, by: np.ndarray
+    windows: WindowArrays, powers: np.ndarray, limbs: np.ndarray, limb_bits: int, by: np.ndarray
 ) -> np.ndarray:
     """Correctly rounded sums of integer multiples of powers of two (rule G2).
 
@@ -148,7 +148,7 @@ def _sums_of_multiples(
     return sums
 
 
-def running_largest(windows: Windows, codes: np.ndarray, valid: np.ndarray) -> np.ndarray:
+def running_largest(windows: WindowArrays, codes: np.ndarray, valid: np.ndarray) -> np.ndarray:
     """The record with each window's largest code; -1 where the window has no valid record.
 
     For the record with the smallest code pass the complement (`~codes`).

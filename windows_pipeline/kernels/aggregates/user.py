@@ -17,8 +17,8 @@ from windows_pipeline.kernels.aggregates.user_contents import Contents, contents
 from windows_pipeline.kernels.aggregates.user_errors import with_location
 from windows_pipeline.kernels.arrow_types import arrow_type
 from windows_pipeline.kernels.values import is_valid, positions_by_time_and_value, value_codes
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 from windows_pipeline.kernels.windows.filled import WindowedRecords
-from windows_pipeline.kernels.windows.sliding import Windows
 
 _LONGEST_REASON = 2_000
 _UNCHANGING = (bool, bytes, float, int, str, type(None))
@@ -131,7 +131,7 @@ class _Inputs:
     """
 
     user: UserAggregate
-    windows: Windows
+    windows: WindowArrays
     starts: np.ndarray
     positions: list[int]
     values: list[Any]

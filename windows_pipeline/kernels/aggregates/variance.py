@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.kernels.values import numbers_of, unscaled_integers
-from windows_pipeline.kernels.windows.sliding import Windows
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 
 _MANTISSA_BITS = 53
 
@@ -74,7 +74,7 @@ def square_of_unit(exponent: int, scale: int = 0) -> tuple[int, int]:
 
 
 def running_variance(
-    windows: Windows, values: Multiples, counts: np.ndarray, less: int
+    windows: WindowArrays, values: Multiples, counts: np.ndarray, less: int
 ) -> np.ndarray:
     """The variance of each window's values.
 

@@ -52,8 +52,8 @@ from windows_pipeline.kernels.firings.windows import (
     windows_that_may_fire,
 )
 from windows_pipeline.kernels.time import END_OF_INPUT_MS, NEVER_MS
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 from windows_pipeline.kernels.windows.filled import WindowedRecords
-from windows_pipeline.kernels.windows.sliding import Windows
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
     FiringWindows,
@@ -268,7 +268,7 @@ def _shared(
 ) -> Firings:
     window = found[:, P_WINDOW]
     end_ms, is_final = made_windows.last_ms[window] + _end_after_ms(spec), found[:, P_FINAL] != 0
-    windows = Windows(
+    windows = WindowArrays(
         found[:, P_CHAIN],
         end_ms,
         is_final,
@@ -309,7 +309,7 @@ def _silences(
     always = np.ones(len(end_ms), np.bool_)
     # Empty panes over one record, as aggregates need at least one.
     record, never = clocked.by_time[:1], np.zeros(1, np.bool_)
-    windows = Windows(zeros, end_ms, always, zeros, zeros, np.zeros(1, np.int64), never)
+    windows = WindowArrays(zeros, end_ms, always, zeros, zeros, np.zeros(1, np.int64), never)
     return Firings(
         requested.group[fires],
         end_ms - difference_ms,
@@ -368,7 +368,7 @@ def _filled(
     rank = np.empty(len(clocked.by_time), np.int64)
     rank[clocked.by_time] = np.arange(len(clocked.by_time))
     record, enter_order = _in_time_order(entries, starts, rank)
-    windows = Windows(
+    windows = WindowArrays(
         pane,
         found[:, F_END],
         found[:, F_FINAL] != 0,

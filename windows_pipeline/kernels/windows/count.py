@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windows_pipeline.kernels.windows.sliding import Windows
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 from windows_pipeline.windows.count_windows import CountWindows
 
 
@@ -29,7 +29,7 @@ class CountedGroups:
     skipped: np.ndarray
     done: np.ndarray
 
-    def windows(self) -> Windows:
+    def windows(self) -> WindowArrays:
         """The windows that these records fill, all closed; `end_ms` is the last record's index."""
         ended_before = self._ended(self.done)
         number = self._ended(self._come) - ended_before
@@ -38,7 +38,7 @@ class CountedGroups:
         first, end = self._bounds(ended_before[group] + window, group)
         origin = (self.starts[:-1] - self.skipped)[group]
         records = int(self.starts[-1])
-        return Windows(
+        return WindowArrays(
             group,
             origin + end - 1,
             np.ones(len(group), np.bool_),

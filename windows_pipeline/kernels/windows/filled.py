@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.kernels.windows.sliding import Windows
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 
 
 class WindowedRecords(NamedTuple):
@@ -26,7 +26,7 @@ class WindowedRecords(NamedTuple):
 
     starts: np.ndarray
     time_ms: np.ndarray
-    windows: Windows
+    windows: WindowArrays
     describe: Callable[[int], str]
     noted: list[tuple[str, np.ndarray]] | None = None
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 from windows_pipeline.kernels.windows.assign import AssignedWindows, Reason, assign
 from windows_pipeline.kernels.windows.chunk import Chunk
 from windows_pipeline.kernels.windows.forward import forward_sweep
@@ -19,7 +20,7 @@ from windows_pipeline.kernels.windows.sessions import (
     sessions_by_arrival,
     sessions_by_gap,
 )
-from windows_pipeline.kernels.windows.sliding import Windows, entry_order, sweep
+from windows_pipeline.kernels.windows.sliding import entry_order, sweep
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,
@@ -32,7 +33,7 @@ LONGEST_RUN = 1 << 16
 
 
 @dataclass(frozen=True)
-class FoundWindows:
+class ChunkWindows:
     """Windows, and the records of a chunk that are in time for at least one window.
 
     Attributes:
@@ -52,13 +53,13 @@ class FoundWindows:
     close_ms: np.ndarray
     starts: np.ndarray
     time_ms: np.ndarray
-    windows: Windows
+    windows: WindowArrays
     length_ms: int | None
     advance_ms: int
     reason: np.ndarray
 
 
-def find_windows(chunk: Chunk, arrival: Sequence[str]) -> FoundWindows:
+def find_windows(chunk: Chunk, arrival: Sequence[str]) -> ChunkWindows:
     """Finds the windows that the computed days changed or closed.
 
     Args:
@@ -71,7 +72,7 @@ def find_windows(chunk: Chunk, arrival: Sequence[str]) -> FoundWindows:
     return _assigned(chunk, chunk.spec)
 
 
-def _assigned(chunk: Chunk, spec: AssignedWindows) -> FoundWindows:
+def _assigned(chunk: Chunk, spec: AssignedWindows) -> ChunkWindows:
     assignment = assign(spec, chunk.time_ms, chunk.close_ms)
     reason = assignment.reason.copy()
     is_in_time = reason == Reason.NONE
@@ -89,7 +90,7 @@ def _assigned(chunk: Chunk, spec: AssignedWindows) -> FoundWindows:
             windows = _hopping(in_time, spec, enter_ms, last_end_ms)
             advance_ms = spec.advance_ms
     reason[np.flatnonzero(is_in_time)[windows.dropped]] = Reason.PARTLY_LATE
-    return FoundWindows(
+    return ChunkWindows(
         in_time.table,
         in_time.close_ms,
         in_time.starts,
@@ -101,9 +102,9 @@ def _assigned(chunk: Chunk, spec: AssignedWindows) -> FoundWindows:
     )
 
 
-def _sliding(chunk: Chunk, spec: SlidingWindows) -> Windows:
+def _sliding(chunk: Chunk, spec: SlidingWindows) -> WindowArrays:
     first_ms = spec.first_window_start_ms
-    return Windows(
+    return WindowArrays(
         *sweep(
             chunk.starts,
             chunk.time_ms,
@@ -118,7 +119,7 @@ def _sliding(chunk: Chunk, spec: SlidingWindows) -> Windows:
     )
 
 
-def _forward(chunk: Chunk, spec: ForwardSlidingWindows, enter_ms: np.ndarray) -> Windows:
+def _forward(chunk: Chunk, spec: ForwardSlidingWindows, enter_ms: np.ndarray) -> WindowArrays:
     order = entry_order(chunk.starts, enter_ms)
     found = forward_sweep(
         chunk.starts,
@@ -135,7 +136,7 @@ def _forward(chunk: Chunk, spec: ForwardSlidingWindows, enter_ms: np.ndarray) ->
 
 def _hopping(
     chunk: Chunk, spec: TimeWindows, enter_ms: np.ndarray, last_end_ms: np.ndarray
-) -> Windows:
+) -> WindowArrays:
     order = entry_order(chunk.starts, enter_ms)
     *found, run_end_ms = hopping_sweep(
         chunk.starts,
@@ -151,7 +152,7 @@ def _hopping(
     return _short_runs(_all_counted(found, order), run_end_ms, spec.advance_ms)
 
 
-def _short_runs(windows: Windows, last_end_ms: np.ndarray, advance_ms: int) -> Windows:
+def _short_runs(windows: WindowArrays, last_end_ms: np.ndarray, advance_ms: int) -> WindowArrays:
     """Cuts runs of hopping windows that are too long for Spark to unroll at once."""
     last_number = (last_end_ms - windows.end_ms) // advance_ms
     if (last_number < LONGEST_RUN).all():
@@ -171,14 +172,14 @@ def _short_runs(windows: Windows, last_end_ms: np.ndarray, advance_ms: int) -> W
     )
 
 
-def _all_counted(found: Sequence[np.ndarray], enter_order: np.ndarray) -> Windows:
+def _all_counted(found: Sequence[np.ndarray], enter_order: np.ndarray) -> WindowArrays:
     """Windows of a kind that counts every record that is in time for at least one window."""
     group, end_ms, closed, entered, left = found
     dropped = np.zeros(len(enter_order), np.bool_)
-    return Windows(group, end_ms, closed, entered, left, enter_order, dropped)
+    return WindowArrays(group, end_ms, closed, entered, left, enter_order, dropped)
 
 
-def _sessions(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> FoundWindows:
+def _sessions(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> ChunkWindows:
     """Sessions, with the records reordered by session: sessions can overlap in event time."""
     session = _session_of(chunk, spec, arrival)
     late = session == NO_SESSION
@@ -191,7 +192,7 @@ def _sessions(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> Fou
     is_closed = end_ms < chunk.close_after_ms[group]
     new_inside = np.diff(np.concatenate(([0], np.cumsum(chunk.is_new[order])))[starts]) > 0
     is_result = (end_ms >= chunk.close_before_ms[group]) & (is_closed | new_inside)
-    windows = Windows(
+    windows = WindowArrays(
         np.flatnonzero(is_result),
         end_ms[is_result],
         is_closed[is_result],
@@ -204,7 +205,7 @@ def _sessions(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> Fou
     table = chunk.table
     if not np.array_equal(order, np.arange(len(late))):
         table = table.take(pa.array(order))
-    return FoundWindows(table, chunk.close_ms[order], starts, time_ms, windows, None, 1, reason)
+    return ChunkWindows(table, chunk.close_ms[order], starts, time_ms, windows, None, 1, reason)
 
 
 def _session_of(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> np.ndarray:

@@ -31,7 +31,7 @@ def forward_sweep(
         size_ms: The windows' size.
 
     Returns:
-        The fields of `Windows` up to `left`.
+        The fields of `WindowArrays` up to `left`.
     """
     n = len(time_ms)
     group = np.empty(n, np.int64)

@@ -43,7 +43,7 @@ def hopping_sweep(
 
     Returns:
         Runs of windows that contain the same records and are all closed or all open: the fields
-        of `Windows` up to `left`, and the end of each run's last window.
+        of `WindowArrays` up to `left`, and the end of each run's last window.
     """
     # A group has at most two changes a record, and its first open window cuts one run in two.
     room = 2 * len(first_end_ms) + len(starts)

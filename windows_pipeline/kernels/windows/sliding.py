@@ -8,43 +8,9 @@ the records that have entered by its end and not left.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
-
-
-class Windows(NamedTuple):
-    """The windows of a chunk of groups, by group and end, and the records they contain.
-
-    A window contains the records `enter_order[:entered]` without the records `[:left]`. Records
-    are sorted by group and event time, so those of earlier groups cancel out.
-    """
-
-    group: np.ndarray
-    end_ms: np.ndarray
-    closed: np.ndarray
-    entered: np.ndarray
-    left: np.ndarray
-    enter_order: np.ndarray
-    dropped: np.ndarray
-    """A mask of partly late records that no window counted before all closed (rule A5)."""
-    last_end_ms: np.ndarray | None = None
-    """Where each entry is a run of hopping windows, the end of the run's last window."""
-
-    def only(self, chosen: np.ndarray) -> Windows:
-        """The windows of a mask."""
-        if chosen.all():
-            return self
-        return self._replace(
-            group=self.group[chosen],
-            end_ms=self.end_ms[chosen],
-            closed=self.closed[chosen],
-            entered=self.entered[chosen],
-            left=self.left[chosen],
-            last_end_ms=None if self.last_end_ms is None else self.last_end_ms[chosen],
-        )
 
 
 @compiled
@@ -73,7 +39,7 @@ def sweep(
         emit_empty: Whether empty windows after silences are results (rule B8).
 
     Returns:
-        The fields of `Windows`, in order.
+        The fields of `WindowArrays`, in order.
     """
     n = len(time_ms)
     group = np.empty(2 * n, np.int64)
