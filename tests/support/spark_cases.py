@@ -30,7 +30,7 @@ from tests.support.radix_batches import cut_up
 from tests.support.strategies import Arrivals
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.watermark import (
-    Arrival,
+    ArrivedPart,
     Read,
     Timeline,
     Unit,
@@ -147,15 +147,15 @@ def _aggregate(name: str, function: str, column: str) -> Aggregate:
     return Aggregate(name, Function.PERCENTILE, column, percentage)
 
 
-def log_of(records: Sequence[Record], units: int) -> list[Arrival]:
+def log_of(records: Sequence[Record], units: int) -> list[ArrivedPart]:
     """The arrival log's rows; a unit without records has one without a source partition."""
     largest: dict[tuple[int, int], int] = {}
     for record in records:
         place = (record.unit, record.source_partition)
         largest[place] = max(record.event_time, largest.get(place, record.event_time))
-    rows = [Arrival(day_of(unit), str(each), time) for (unit, each), time in largest.items()]
+    rows = [ArrivedPart(day_of(unit), str(each), time) for (unit, each), time in largest.items()]
     empty = set(range(units)) - {record.unit for record in records}
-    return rows + [Arrival(day_of(unit), None, None) for unit in sorted(empty)]
+    return rows + [ArrivedPart(day_of(unit), None, None) for unit in sorted(empty)]
 
 
 def timeline_of(case: Arrivals) -> Timeline:

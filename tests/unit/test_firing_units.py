@@ -33,7 +33,7 @@ from tests.support.spark_cases import PROPERTY
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Position
 from windows_pipeline.arrival.watermark import (
-    Arrival,
+    ArrivedPart,
     Read,
     Timeline,
     build_timeline,
@@ -68,10 +68,10 @@ def definition_of(policy: Policy, idle_after: int | None) -> FixedDefinition:
     return TimeDefinition(policy.size, policy.advance, grace, idle_after=idle_after)
 
 
-def log_of(records: Sequence[Record], units: int) -> list[Arrival]:
-    log = [Arrival(FIRST_DAY + timedelta(days=unit), None, None) for unit in range(units)]
+def log_of(records: Sequence[Record], units: int) -> list[ArrivedPart]:
+    log = [ArrivedPart(FIRST_DAY + timedelta(days=unit), None, None) for unit in range(units)]
     return log + [
-        Arrival(FIRST_DAY + timedelta(days=one.unit), str(one.source_partition), one.event_time)
+        ArrivedPart(FIRST_DAY + timedelta(days=one.unit), str(one.source_partition), one.event_time)
         for one in records
     ]
 

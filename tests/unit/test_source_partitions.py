@@ -7,17 +7,17 @@ from datetime import date
 import pytest
 
 from windows_pipeline.arrival.partitions import Partitions, partitions_after
-from windows_pipeline.arrival.watermark import Arrival, build_timeline
+from windows_pipeline.arrival.watermark import ArrivedPart, build_timeline
 
 FIRST, SECOND = date(2026, 11, 1), date(2026, 11, 2)
 LOG = [
-    Arrival(FIRST, "a", 100),
-    Arrival(FIRST, "b", 90),
-    Arrival(FIRST, "c", 40),
-    Arrival(SECOND, "a", 130),
+    ArrivedPart(FIRST, "a", 100),
+    ArrivedPart(FIRST, "b", 90),
+    ArrivedPart(FIRST, "c", 40),
+    ArrivedPart(SECOND, "a", 130),
     # Late records move no stream time.
-    Arrival(SECOND, "b", 80),
-    Arrival(SECOND, "d", 95),
+    ArrivedPart(SECOND, "b", 80),
+    ArrivedPart(SECOND, "d", 95),
 ]
 
 
@@ -41,7 +41,7 @@ def test_partitions_after_a_day(day: date, idle_after_ms: int | None, stands: Pa
 
 
 def test_a_day_without_records_leaves_partitions_as_they_were() -> None:
-    log = [*LOG[:3], Arrival(SECOND, None, None)]
+    log = [*LOG[:3], ArrivedPart(SECOND, None, None)]
     unit = build_timeline(log, FIRST).unit(SECOND)
     assert unit is not None
     assert partitions_after(unit, log[3:], None) == Partitions(

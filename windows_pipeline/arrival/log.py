@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from windows_pipeline.arrival.watermark import Arrival
+from windows_pipeline.arrival.watermark import ArrivedPart
 from windows_pipeline.storage.table import Table
 
 
@@ -32,10 +32,10 @@ ArrivalLog = tuple[LogRow, ...]
 _COLUMNS = [name.removesuffix("_ms") for name in LogRow._fields]
 
 
-def arrivals_in(log: Iterable[LogRow]) -> Iterator[Arrival]:
+def arrived_parts(log: Iterable[LogRow]) -> Iterator[ArrivedPart]:
     """The columns of the log that the watermark follows from."""
     return (
-        Arrival(
+        ArrivedPart(
             row.arrival_unit,
             row.source_partition,
             row.max_event_time_ms,

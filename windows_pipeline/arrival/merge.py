@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import NamedTuple
 
-from windows_pipeline.arrival.watermark import Arrival, slowest_active
+from windows_pipeline.arrival.watermark import ArrivedPart, slowest_active
 from windows_pipeline.kernels.time import NEVER_MS
 
 
@@ -66,7 +66,7 @@ class Merge:
     position_after: Mapping[date, Position] = field(default_factory=dict)
     resumed: tuple[Resumed, ...] = ()
 
-    def after(self, log: Iterable[Arrival]) -> Merge:
+    def after(self, log: Iterable[ArrivedPart]) -> Merge:
         """Returns the merge after more rows of the log.
 
         Args:

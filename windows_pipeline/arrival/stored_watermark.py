@@ -6,7 +6,7 @@ from datetime import date
 
 from pyspark.sql import SparkSession
 
-from windows_pipeline.arrival.log import ArrivalLog, arrivals_in, read_log
+from windows_pipeline.arrival.log import ArrivalLog, arrived_parts, read_log
 from windows_pipeline.arrival.watermark import build_timeline
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.kernels.time import NEVER_MS
@@ -43,7 +43,7 @@ def _wrong_watermarks(
     if any(row.batch is not None for row in log):
         return {}
     without_stored = (row._replace(watermark_ms=None) for row in log)
-    units = build_timeline(arrivals_in(without_stored), first_day, idle_after_ms).units
+    units = build_timeline(arrived_parts(without_stored), first_day, idle_after_ms).units
     right_ms = {
         unit.day: unit.watermark_after_ms for unit in units if unit.watermark_after_ms > NEVER_MS
     }

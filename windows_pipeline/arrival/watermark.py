@@ -15,7 +15,7 @@ from windows_pipeline.kernels.time import NEVER_MS
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ArrivedPart:
     """A row of the log: a source partition's part of an arrival unit.
 
     Attributes:
@@ -68,7 +68,7 @@ class Timeline:
 
 
 def build_timeline(
-    log: Iterable[Arrival], first_day: date, idle_after_ms: int | None = None
+    log: Iterable[ArrivedPart], first_day: date, idle_after_ms: int | None = None
 ) -> Timeline:
     """Scans the log from the first day to the first missing one (rules A2, A4).
 
@@ -78,7 +78,7 @@ def build_timeline(
         idle_after_ms: A source partition that lags behind the furthest one by more does not hold
             the watermark back; None for no limit.
     """
-    by_day: dict[date, list[Arrival]] = {}
+    by_day: dict[date, list[ArrivedPart]] = {}
     for row in log:
         by_day.setdefault(row.arrival_unit, []).append(row)
     units: list[Unit] = []

@@ -11,7 +11,7 @@ from windows_pipeline.dataframe.arguments import require_bounded
 from windows_pipeline.dataframe.bound import Bind, Result, Transform, bound_to, unbound
 from windows_pipeline.dataframe.groups import GroupWindowed
 from windows_pipeline.dataframe.rows import RowWindowed, require_no_stream
-from windows_pipeline.dataframe.windowed import Plan, Windowed
+from windows_pipeline.dataframe.windowed import Windowed, WindowedPlan
 from windows_pipeline.windows import GroupWindow, RowWindow, WindowSpec
 from windows_pipeline.windows.group_window import SlideOver
 
@@ -106,7 +106,7 @@ def _builder(
     if isinstance(windows, RowWindow):
         return RowWindowed(windows, bind)
     if isinstance(windows, WindowSpec):
-        return Windowed(Plan(windows), bind)
+        return Windowed(WindowedPlan(windows), bind)
     fix = (
         "end Slide.over(...) with .every(...)"
         if isinstance(windows, SlideOver)

@@ -11,14 +11,14 @@ from windows_pipeline.aggregates import collect_list
 from windows_pipeline.dataframe.arguments import require_column
 from windows_pipeline.dataframe.inputs import (
     ARRIVAL_COLUMNS,
-    Arrival,
+    ArrivalOrder,
     Input,
     with_close_times,
     with_stream_times,
 )
 from windows_pipeline.dataframe.names import require_results
 from windows_pipeline.dataframe.windows import (
-    Stream,
+    WindowedStream,
     evaluate_windows,
     input_of,
     session_timeout,
@@ -36,7 +36,7 @@ from windows_pipeline.windows.firing.window_function import WindowFunction
 def fired(
     windows: WindowSpec,
     trigger: Trigger,
-    stream: Stream,
+    stream: WindowedStream,
     *,
     input_ends: bool,
     with_failed: bool = False,
@@ -60,7 +60,9 @@ def fired(
     timeout = ["session_timeout"] if isinstance(windows, SessionWindows) else []
     failed = ["failed"] if with_failed else []
     require_results(
-        stream_input.key_names, [*_COLUMNS, *timeout, *partition, *failed], stream_input.aggregates
+        stream_input.key_names,
+        [*_COLUMNS, *timeout, *partition, *failed],
+        stream_input.engine_aggregates,
     )
     found = _fired(windows, trigger, stream_input, input_ends=input_ends, with_failed=with_failed)
     after_partition = F.col(f"{AFTER}source_partition")
@@ -81,7 +83,7 @@ def fired(
         stream_input.instant("_first_event_time_ms").alias("first_event_time"),
         stream_input.instant("_last_event_time_ms").alias("last_event_time"),
         "record_count",
-        *(F.col(f"`{each.name}`") for each in stream_input.aggregates),
+        *(F.col(f"`{each.name}`") for each in stream_input.engine_aggregates),
         *failed,
         "is_final",
     )
@@ -106,7 +108,7 @@ def processed(
     windows: WindowSpec,
     trigger: Trigger,
     function: WindowFunction,
-    stream: Stream,
+    stream: WindowedStream,
     *,
     input_ends: bool,
 ) -> DataFrame:
@@ -133,8 +135,8 @@ def processed(
         record = F.struct(*(F.col(f"`{name}`") for name in function.records))
         stream = replace(stream, aggregates=[collect_list(record).alias(RECORDS)])
     stream_input = input_of(stream)
-    require_results((), ["record_count"], stream_input.aggregates)
-    names = ["record_count", *(each.name for each in stream_input.aggregates)]
+    require_results((), ["record_count"], stream_input.engine_aggregates)
+    names = ["record_count", *(each.name for each in stream_input.engine_aggregates)]
     found = _fired(windows, trigger, stream_input, input_ends=input_ends)
     kernel = FunctionKernel(function, stream_input.keys, names)
     return found.mapInArrow(kernel, function.schema)
@@ -157,7 +159,7 @@ def _fired(
         timed,
         computed_days,
         stream_input.keys,
-        stream_input.aggregates,
+        stream_input.engine_aggregates,
         ARRIVAL_COLUMNS,
         input_ends=input_ends,
         with_failed=with_failed,
@@ -172,7 +174,7 @@ def _when_closed(
     delay_ms = windows.close_delay_ms
     timed = with_close_times(stream_input.records(), delay_ms, arrival)
     found = evaluate_windows(
-        timed, windows, stream_input, stream_input.aggregates, with_failed=with_failed
+        timed, windows, stream_input, stream_input.engine_aggregates, with_failed=with_failed
     )
     in_time = with_stream_times(stream_input.records(), arrival, input_ends=input_ends)
     grid_ms = closing_grid_ms(windows)
@@ -183,7 +185,7 @@ def _when_closed(
     return at_closing(closed, beyond_ms, advances, in_time.schema, ARRIVAL_COLUMNS)
 
 
-def _arrival(stream_input: Input) -> Arrival:
+def _arrival(stream_input: Input) -> ArrivalOrder:
     if stream_input.arrival is None:
         raise ValueError(
             "arrival: firings need the order of arrival, but none is named; add .arrival('offset')"

@@ -22,9 +22,9 @@ from windows_pipeline.dataframe.arguments import (
     require_on_error,
 )
 from windows_pipeline.dataframe.bound import Bind, Result
-from windows_pipeline.dataframe.inputs import Arrival, Input
+from windows_pipeline.dataframe.inputs import ArrivalOrder, Input
 from windows_pipeline.dataframe.names import quoted, require_once, unquoted
-from windows_pipeline.dataframe.windows import Stream, aggregate_streams
+from windows_pipeline.dataframe.windows import WindowedStream, aggregate_streams
 from windows_pipeline.engine.counts import evaluate_counts
 from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
 
@@ -186,13 +186,13 @@ class GroupWindowed(Generic[Result]):
         renamed = [each.alias(f"aggregate_{index}") for index, each in enumerate(aggregates)]
         match self.window.windows:
             case CountWindows() as windows:
-                order = Arrival(tuple(on))
+                order = ArrivalOrder(tuple(on))
                 found = _count_windows(
                     events, windows, self.keys, order, renamed, with_failed=with_failed
                 )
                 bounds = ("first_offset", "last_offset")
             case windows:
-                stream = Stream(events, self.keys, on[0], renamed)
+                stream = WindowedStream(events, self.keys, on[0], renamed)
                 found = aggregate_streams(windows, [stream], with_failed=with_failed)
                 is_session = isinstance(windows, SessionWindows)
                 bounds = ("window_start", "session_timeout" if is_session else "window_end")
@@ -228,7 +228,7 @@ def _count_windows(
     events: DataFrame,
     windows: CountWindows,
     keys: Sequence[str],
-    arrival: Arrival,
+    arrival: ArrivalOrder,
     aggregates: Sequence[Aggregation],
     *,
     with_failed: bool,
@@ -242,7 +242,11 @@ def _count_windows(
                 "order; name a column of numbers, text, times or a struct of these"
             )
     found = evaluate_counts(
-        counted.records(), {0: windows}, counted.keys, counted.aggregates, with_failed=with_failed
+        counted.records(),
+        {0: windows},
+        counted.keys,
+        counted.engine_aggregates,
+        with_failed=with_failed,
     )
     named = [
         F.col(key).alias(name) for key, name in zip(counted.keys, counted.key_names, strict=True)
@@ -251,7 +255,7 @@ def _count_windows(
         *named,
         "first_offset",
         "last_offset",
-        *(F.col(each.name) for each in counted.aggregates),
+        *(F.col(each.name) for each in counted.engine_aggregates),
         *(["failed"] if with_failed else []),
     )
 

@@ -33,7 +33,7 @@ _NO_OFFSETS = (*NO_KEYS, T.StringType, T.BinaryType, T.BooleanType)
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ArrivalOrder:
     """The order of arrival, which determines stream time and lateness (rules A1 to A4).
 
     Attributes:
@@ -85,14 +85,14 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Input:
-    """One input stream of windows: its records, and the aggregates to compute.
+    """One input of windows, checked: turns its records into those that the engine takes.
 
     Attributes:
         events: The records.
         by: The key's columns.
         event_time: The event time's column: a timestamp, or a bigint of milliseconds; None
             if only the order of arrival matters.
-        aggregations: The aggregates to compute.
+        aggregates: The aggregates to compute, as the user named them.
         arrival: The order of arrival; None if all records are on time.
         source: The index of the stream; each stream has separate source partitions and values.
     """
@@ -100,8 +100,8 @@ class Input:
     events: DataFrame
     by: Sequence[str]
     event_time: str | None
-    aggregations: Sequence[Aggregation] = field(default=())
-    arrival: Arrival | None = None
+    aggregates: Sequence[Aggregation] = field(default=())
+    arrival: ArrivalOrder | None = None
     source: int = 0
 
     def __post_init__(self) -> None:
@@ -123,16 +123,16 @@ class Input:
             require_column(self.events, "by", name)
         if self.event_time is not None:
             require_column(self.events, "event_time", self.event_time)
-        require_aggregates(self.aggregations)
-        for aggregation in self.aggregations:
+        require_aggregates(self.aggregates)
+        for aggregation in self.aggregates:
             require_computable(self.events, aggregation)
         values = self.events.select(*self._value_columns).schema
-        for aggregate in self.aggregates:
+        for aggregate in self.engine_aggregates:
             aggregate.result_type(values[aggregate.column].dataType.simpleString())
         if self.arrival is not None:
             self._require_arrival(self.arrival)
 
-    def _require_arrival(self, arrival: Arrival) -> None:
+    def _require_arrival(self, arrival: ArrivalOrder) -> None:
         if arrival.partition is not None:
             require_column(self.events, "arrival: partition", arrival.partition)
         for name in arrival.columns:
@@ -174,14 +174,14 @@ class Input:
     @property
     def _values(self) -> list[str]:
         """The value column of each aggregate; aggregates of equal columns share a value column."""
-        inputs = [(_identity(each.column), _identity(each.condition)) for each in self.aggregations]
+        inputs = [(_identity(each.column), _identity(each.condition)) for each in self.aggregates]
         return [f"_value_{self.source}_{inputs.index(each)}" for each in inputs]
 
     @property
     def _value_columns(self) -> list[Column]:
         """The values to aggregate: null where a condition is not true, so that none counts."""
         columns = {}
-        for each, name in zip(self.aggregations, self._values, strict=True):
+        for each, name in zip(self.aggregates, self._values, strict=True):
             value = F.lit(1) if each.column is None else column_of(self.events, each.column)
             if each.condition is not None:
                 value = F.when(column_of(self.events, each.condition), value)
@@ -189,11 +189,11 @@ class Input:
         return list(columns.values())
 
     @property
-    def aggregates(self) -> list[Aggregate]:
-        """The engine's aggregates, over the value columns of `records`."""
+    def engine_aggregates(self) -> list[Aggregate]:
+        """The aggregates as the engine takes them: over the value columns of `records`."""
         return [
             Aggregate(each.result_name, each.function, value, each.percentage, each.written)
-            for each, value in zip(self.aggregations, self._values, strict=True)
+            for each, value in zip(self.aggregates, self._values, strict=True)
         ]
 
     def records(self, *extra: Column) -> DataFrame:
@@ -262,7 +262,7 @@ ARRIVAL_COLUMNS = ("source", "source_partition", "offset")
 """The columns that order arrival among records with equal close times (rule A1)."""
 
 
-def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None) -> DataFrame:
+def with_close_times(records: DataFrame, delay_ms: int, arrival: ArrivalOrder | None) -> DataFrame:
     """Adds the close time at each record's arrival, and the close time after all records.
 
     Args:
@@ -278,7 +278,7 @@ def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None)
     return records.crossJoin(F.broadcast(close_after(records, delay_ms, arrival)))
 
 
-def close_after(records: DataFrame, delay_ms: int, arrival: Arrival | None) -> DataFrame:
+def close_after(records: DataFrame, delay_ms: int, arrival: ArrivalOrder | None) -> DataFrame:
     """The close time after all records, as a single row: `_close_after_ms` (bigint).
 
     Args:
@@ -294,7 +294,7 @@ def close_after(records: DataFrame, delay_ms: int, arrival: Arrival | None) -> D
 
 
 def with_stream_times(
-    records: DataFrame, arrival: Arrival, *, input_ends: bool = False
+    records: DataFrame, arrival: ArrivalOrder, *, input_ends: bool = False
 ) -> DataFrame:
     """Adds the stream time at each record's arrival, and drops undecided records (A1, A2).
 

@@ -228,7 +228,7 @@ def _evaluate(
     with_failed: bool,
 ) -> DataFrame:
     """Each row as the column `record`, with its results in columns by index."""
-    aggregates, keys = row_input.aggregates, row_input.keys
+    aggregates, keys = row_input.engine_aggregates, row_input.keys
     if isinstance(window, SlideRows) and spark_serves(window, rows, aggregates):
         return evaluate_in_spark(
             rows, window, keys, aggregates, arrival, [_RECORD], with_failed=with_failed

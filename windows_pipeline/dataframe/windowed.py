@@ -18,8 +18,8 @@ from windows_pipeline.dataframe.arguments import (
 )
 from windows_pipeline.dataframe.bound import Bind, Result, Transform
 from windows_pipeline.dataframe.firings import fired, processed
-from windows_pipeline.dataframe.inputs import Arrival
-from windows_pipeline.dataframe.windows import Stream, aggregate_streams, late_records
+from windows_pipeline.dataframe.inputs import ArrivalOrder
+from windows_pipeline.dataframe.windows import WindowedStream, aggregate_streams, late_records
 from windows_pipeline.engine.windows import until_window_closes
 from windows_pipeline.windows import WindowSpec
 from windows_pipeline.windows.arguments import require_flag
@@ -29,7 +29,7 @@ from windows_pipeline.windows.firing.window_function import WindowFunction
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WindowedPlan:
     """The arguments of the verbs called so far.
 
     Attributes:
@@ -43,8 +43,8 @@ class Plan:
     windows: WindowSpec
     by: tuple[str, ...] = ()
     event_time: str | None = None
-    arrival: Arrival | None = None
-    others: tuple[Stream, ...] = ()
+    arrival: ArrivalOrder | None = None
+    others: tuple[WindowedStream, ...] = ()
 
     def require_event_time(self) -> str:
         """The event time's column.
@@ -59,7 +59,7 @@ class Plan:
             )
         return self.event_time
 
-    def require_arrival(self, verb: str, dependent: str) -> Arrival:
+    def require_arrival(self, verb: str, dependent: str) -> ArrivalOrder:
         """The order of arrival.
 
         Raises:
@@ -72,9 +72,9 @@ class Plan:
             )
         return self.arrival
 
-    def stream(self, events: DataFrame, aggregates: Sequence[Aggregation]) -> Stream:
+    def stream(self, events: DataFrame, aggregates: Sequence[Aggregation]) -> WindowedStream:
         """The records with the arguments of the verbs."""
-        return Stream(events, self.by, self.require_event_time(), aggregates, self.arrival)
+        return WindowedStream(events, self.by, self.require_event_time(), aggregates, self.arrival)
 
     def every(
         self, aggregates: Sequence[Aggregation], *, pre_aggregate: bool, on_error: OnError
@@ -100,7 +100,7 @@ class Plan:
 
         return transform
 
-    def joined(self, other: Windowed[DataFrame], aggregates: Sequence[Aggregation]) -> Plan:
+    def joined(self, other: Windowed[DataFrame], aggregates: Sequence[Aggregation]) -> WindowedPlan:
         """This plan with one more stream.
 
         Raises:
@@ -135,7 +135,7 @@ class Windowed(Generic[Result]):
         bind: Makes the result at the end.
     """
 
-    plan: Plan
+    plan: WindowedPlan
     bind: Bind[Result] = field(repr=False)
 
     def by(self, *columns: str) -> Windowed[Result]:
@@ -185,7 +185,7 @@ class Windowed(Generic[Result]):
         Raises:
             ValueError: A name is not a string, or `idle_after` is no duration above zero.
         """
-        arrival = Arrival(columns, partition, idle_after)
+        arrival = ArrivalOrder(columns, partition, idle_after)
         return replace(self, plan=replace(self.plan, arrival=arrival))
 
     def agg(
@@ -383,7 +383,7 @@ class Cogrouped(Generic[Result]):
         bind: Makes the result at the end.
     """
 
-    plan: Plan
+    plan: WindowedPlan
     bind: Bind[Result] = field(repr=False)
 
     def cogroup(self, other: Windowed[DataFrame], *aggregates: Aggregation) -> Cogrouped[Result]:
@@ -437,7 +437,7 @@ class Final(Generic[Result]):
         bind: Makes the result at the end.
     """
 
-    plan: Plan
+    plan: WindowedPlan
     bind: Bind[Result] = field(repr=False)
 
     def agg(
@@ -475,7 +475,7 @@ class Final(Generic[Result]):
 
 
 def _require_firing(
-    plan: Plan,
+    plan: WindowedPlan,
     verb: str,
     trigger: Trigger,
     aggregates: Sequence[Aggregation],

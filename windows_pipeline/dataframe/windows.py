@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 from windows_pipeline.aggregates import Aggregate, Aggregation, UserAggregate
 from windows_pipeline.dataframe.inputs import (
     ARRIVAL_COLUMNS,
-    Arrival,
+    ArrivalOrder,
     Input,
     close_after,
     with_close_times,
@@ -34,15 +34,15 @@ _BOUNDS = ("window_start", "window_end", "first_event_time", "last_event_time")
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
-    """One input stream of windows.
+class WindowedStream:
+    """One of the streams in the same windows, as the verbs name it; `input_of` checks it.
 
     Attributes:
         events: The records.
         by: The key's columns; empty for windows over all records.
         event_time: The column of the event time: a timestamp, or a bigint or int of
             milliseconds.
-        aggregates: The aggregates of these records.
+        aggregates: The aggregates of these records, as the user named them.
         arrival: The order of arrival; None if all records are on time.
     """
 
@@ -50,12 +50,12 @@ class Stream:
     by: Sequence[str]
     event_time: str
     aggregates: Sequence[Aggregation] = ()
-    arrival: Arrival | None = None
+    arrival: ArrivalOrder | None = None
 
 
 def aggregate_streams(
     windows: WindowSpec,
-    streams: Sequence[Stream],
+    streams: Sequence[WindowedStream],
     *,
     pre_aggregate: bool = True,
     with_failed: bool = False,
@@ -83,7 +83,7 @@ def aggregate_streams(
     inputs = [input_of(each, source) for source, each in enumerate(streams)]
     _require_alike(inputs)
     first = inputs[0]
-    aggregates = [aggregate for each in inputs for aggregate in each.aggregates]
+    aggregates = [aggregate for each in inputs for aggregate in each.engine_aggregates]
     failed = ["failed"] if with_failed else []
     require_results(first.key_names, [*_result_names(windows), *failed], aggregates)
     frames = [each.records() for each in inputs]
@@ -96,7 +96,7 @@ def aggregate_streams(
     # A count of all records of a single stream equals `record_count`.
     counts: set[str | None] = set()
     if len(inputs) == 1:
-        counts = {each.name for each in first.aggregations if each.counts_records}
+        counts = {each.name for each in first.aggregates if each.counts_records}
     computed = [aggregate for aggregate in aggregates if aggregate.name not in counts]
     found = evaluate_windows(
         timed, windows, first, computed, pre_aggregate=pre_aggregate, with_failed=with_failed
@@ -119,7 +119,7 @@ def aggregate_streams(
     )
 
 
-def late_records(windows: WindowSpec, stream: Stream, arrival: Arrival) -> DataFrame:
+def late_records(windows: WindowSpec, stream: WindowedStream, arrival: ArrivalOrder) -> DataFrame:
     """Finds the records that no window counts, with the reason (rule A5); see `Windowed.late`.
 
     Args:
@@ -160,7 +160,7 @@ def _emits_empty(windows: WindowSpec) -> bool:
     return isinstance(windows, (SlidingWindows, TimeWindows)) and windows.emit_empty
 
 
-def input_of(stream: Stream, source: int = 0) -> Input:
+def input_of(stream: WindowedStream, source: int = 0) -> Input:
     """Checks a stream, and turns it into the engine's input.
 
     Raises:
@@ -233,7 +233,7 @@ def _require_alike(inputs: Sequence[Input]) -> None:
                 f"{name}: idle_after must equal the first stream's {first.idle_after!r}, but is "
                 f"{other.idle_after!r}; pass equal values"
             )
-        if len(inputs) > 1 and any(_takes_nulls(each) for each in other.aggregations):
+        if len(inputs) > 1 and any(_takes_nulls(each) for each in other.aggregates):
             raise ValueError(
                 f"{name}: an aggregate that takes nulls would see the other "
                 "streams' records as such; skip nulls"

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.log import ArrivalLog, arrivals_in
+from windows_pipeline.arrival.log import ArrivalLog, arrived_parts
 from windows_pipeline.arrival.merge import Merge
 from windows_pipeline.arrival.partitions import partitions_after
 from windows_pipeline.arrival.watermark import (
@@ -84,7 +84,7 @@ class Arrivals:
         facts: dict[date, Facts] = {}
         for unit in self.units(days):
             rows = (row for row in self.log if row.arrival_unit == unit.day)
-            found = partitions_after(unit, arrivals_in(rows), idle_after_ms)
+            found = partitions_after(unit, arrived_parts(rows), idle_after_ms)
             named = {
                 "partitions_without_records": found.without_records,
                 "idle_partitions": found.idle,
@@ -96,7 +96,7 @@ class Arrivals:
     def merge(self, idle_after_ms: int | None) -> Merge:
         """The merge of the source partitions over all units before the first missing one."""
         ready = (row for row in self.log if row.arrival_unit < self.next_day)
-        return Merge(idle_after_ms).after(arrivals_in(ready))
+        return Merge(idle_after_ms).after(arrived_parts(ready))
 
     @property
     def next_day(self) -> date:
@@ -138,7 +138,7 @@ class Arrivals:
 def arrivals_of(pipeline: Pipeline, log: ArrivalLog, spec: PipelineWindows) -> Arrivals:
     """What has arrived, by a pipeline's log, for the windows of one definition."""
     first_day = pipeline.partitions.start
-    timeline = build_timeline(arrivals_in(log), first_day, pipeline.source.idle_after)
+    timeline = build_timeline(arrived_parts(log), first_day, pipeline.source.idle_after)
     return Arrivals(log, timeline, spec, first_day)
 
 

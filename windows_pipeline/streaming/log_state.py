@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from operator import itemgetter
 from typing import NamedTuple
 
-from windows_pipeline.arrival.log import LogRow, arrivals_in, largest, summed_up
+from windows_pipeline.arrival.log import LogRow, arrived_parts, largest, summed_up
 from windows_pipeline.arrival.merge import Merge
 from windows_pipeline.arrival.watermark import build_timeline, slowest_active
 from windows_pipeline.kernels.time import NEVER_MS
@@ -83,7 +83,7 @@ class LogState:
         last = rows[-1]
         watermark_ms = self.watermark_ms if last.watermark_ms is None else last.watermark_ms
         batch = self.batch if last.batch is None else last.batch
-        merge = self.merge and self.merge.after(arrivals_in(rows))
+        merge = self.merge and self.merge.after(arrived_parts(rows))
         return LogState(log, batch, watermark_ms, stream_time_ms, merge)
 
 
@@ -116,14 +116,14 @@ def state_of(
 ) -> LogState:
     """The state of a log; if `merges`, its rows must not be summed up over micro-batches."""
     log = summed_up(rows)
-    units = build_timeline(arrivals_in(log), first_day, idle_after_ms).units
+    units = build_timeline(arrived_parts(log), first_day, idle_after_ms).units
     batches = [row.batch for row in log if row.batch is not None]
     return LogState(
         log,
         max(batches, default=-1),
         units[-1].watermark_after_ms if units else NEVER_MS,
         _stream_times(log, {}),
-        Merge(idle_after_ms).after(arrivals_in(rows)) if merges else None,
+        Merge(idle_after_ms).after(arrived_parts(rows)) if merges else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from windows_pipeline.arrival.log import arrivals_in
+from windows_pipeline.arrival.log import arrived_parts
 from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline, close_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
@@ -61,7 +61,7 @@ def scope_of(
         first_day: The pipeline's first unit.
         idle_after_ms: How far a source partition may lag and still hold windows open.
     """
-    timeline = build_timeline(arrivals_in(after.log), first_day, idle_after_ms)
+    timeline = build_timeline(arrived_parts(after.log), first_day, idle_after_ms)
     units = tuple(sorted({row.arrival_unit for row in after.log if row.batch == batch}))
     closing = Closing(
         close_ms(before.watermark_ms, delay_ms), close_ms(after.watermark_ms, delay_ms)
