@@ -20,7 +20,7 @@ from windows_pipeline.engine.record_shards import (
     order_of_time,
     placed_by,
 )
-from windows_pipeline.engine.shard_plan import Reach
+from windows_pipeline.engine.shard_plan import LookAround
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.windows import unit_windows
@@ -184,7 +184,7 @@ def test_without_a_silence_sessions_are_one_shard(records: DataFrame) -> None:
 def test_a_shard_knows_how_many_records_come_before_it(records: DataFrame) -> None:
     """Whatever the order: by it blocks and count windows are numbered."""
     for order in (order_of_time(records, F.col("_event_time_ms")), order_of_arrival(records)):
-        cut = placed_by(records, order, 8, Reach(back=4))
+        cut = placed_by(records, order, 8, LookAround(back=4))
         numbered = cut.select(TIME_SHARD, "_rows_before", order.position.alias("at")).collect()
         before = sorted(row[0] for row in records.select(order.position).collect())
         for shard in {row[TIME_SHARD] for row in numbered}:

@@ -21,7 +21,7 @@ from windows_pipeline.query.tables.local import LocalTable, NoTableError, Unread
 from windows_pipeline.query.tables.spark import SparkTables
 from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
-from windows_pipeline.storage.schemas import Column
+from windows_pipeline.storage.schemas import TableColumn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SESSIONS = of_kind("kind: session\n    gap: 60 minutes")
@@ -152,7 +152,7 @@ def test_keys_of_each_type_are_found(
     tmp_path: Path, spark: SparkSession, kind: str, keys: tuple[object, ...]
 ) -> None:
     """Null is a key, before all others; bounds are included."""
-    columns = (Column("arrival_unit", "date", ""), Column("key", kind, ""))
+    columns = (TableColumn("arrival_unit", "date", ""), TableColumn("key", kind, ""))
     spec = TableSpec("p/w/t", "", str(tmp_path / "t"), columns, ("key",), {})
     write_rows(spec, [{"arrival_unit": date(2013, 1, 1), "key": key} for key in keys])
     without, by_spark = LocalTable(spec), SparkTables(spark)(spec)

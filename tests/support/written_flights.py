@@ -11,9 +11,9 @@ from tests.support.written_tables import Row, write_rows
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
 from windows_pipeline.storage.catalog import (
-    SourceTables,
+    SourceTablesOf,
     TableSpec,
-    WindowTables,
+    WindowTablesOf,
     computed_days,
     source_tables,
     window_tables,
@@ -32,11 +32,11 @@ class Flights(NamedTuple):
     warehouse: str
 
     @property
-    def source(self) -> SourceTables[TableSpec]:
+    def source(self) -> SourceTablesOf[TableSpec]:
         return source_tables(self.pipeline, self.warehouse)
 
     @property
-    def windows(self) -> WindowTables[TableSpec]:
+    def windows(self) -> WindowTablesOf[TableSpec]:
         return window_tables(self.pipeline, "hourly", self.warehouse)
 
     @property

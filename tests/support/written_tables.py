@@ -9,7 +9,7 @@ import pyarrow as pa
 from deltalake import ColumnProperties, WriterProperties, write_deltalake
 
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.schemas import Column
+from windows_pipeline.storage.schemas import TableColumn
 
 Row = Mapping[str, Any]
 _ARROW = {
@@ -24,7 +24,7 @@ _ARROW = {
 }
 
 
-def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
+def arrow_schema(columns: Sequence[TableColumn]) -> pa.Schema:
     """The columns as Arrow has them."""
     return pa.schema([(column.name, _arrow_type(column.type)) for column in columns])
 
@@ -60,7 +60,7 @@ def write_rows(
     )
 
 
-def _arrow_type(kind: str | tuple[Column, ...]) -> pa.DataType:
+def _arrow_type(kind: str | tuple[TableColumn, ...]) -> pa.DataType:
     if isinstance(kind, str):
         return _ARROW[kind]
     return pa.struct([(column.name, _arrow_type(column.type)) for column in kind])

@@ -16,7 +16,7 @@ from tests.support.pipeline_texts import FLIGHTS, changed, load_text, of_kind
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline
-from windows_pipeline.storage.catalog import TableSpec, WindowTables, window_tables
+from windows_pipeline.storage.catalog import TableSpec, WindowTablesOf, window_tables
 
 NINE = datetime(2013, 3, 8, 9, tzinfo=UTC)
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def tables(folder: Path, text: str = FLIGHTS) -> WindowTables[TableSpec]:
+def tables(folder: Path, text: str = FLIGHTS) -> WindowTablesOf[TableSpec]:
     pipeline: Pipeline = load_text(folder / "pipelines", text)
     return window_tables(pipeline, "hourly", str(folder / "warehouse"))
 

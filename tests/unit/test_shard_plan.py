@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.spark_cases import PROPERTY
-from windows_pipeline.engine.shard_plan import Bucket, Placement, Reach, placements
+from windows_pipeline.engine.shard_plan import Bucket, LookAround, Placement, placements
 
 POSITIONS = st.lists(st.integers(-200, 200), min_size=1, max_size=80).map(sorted)
 WIDTHS = st.integers(1, 60)
@@ -37,12 +37,12 @@ def home_rows(placed: list[Placement], positions: list[int], width: int) -> dict
 
 
 @PROPERTY
-@given(POSITIONS, WIDTHS, LEAST, st.builds(Reach, *[DISTANCES] * 5))
+@given(POSITIONS, WIDTHS, LEAST, st.builds(LookAround, *[DISTANCES] * 5))
 def test_each_record_has_one_home(
-    positions: list[int], width: int, least: int, reach: Reach
+    positions: list[int], width: int, least: int, look_around: LookAround
 ) -> None:
     """In order, and no shard has fewer records than asked for unless it is the only one."""
-    home = home_rows(placements(buckets_of(positions, width), least, reach), positions, width)
+    home = home_rows(placements(buckets_of(positions, width), least, look_around), positions, width)
     assert [*chain.from_iterable(home.values())] == list(range(len(positions)))
     assert list(home) == list(range(len(home)))
     assert len(home) == 1 or min(map(len, home.values())) >= least
@@ -54,7 +54,7 @@ def test_a_shard_has_the_rows_around_its_own(
     positions: list[int], width: int, least: int, back: int, ahead: int
 ) -> None:
     """So many before and after, or all that there are; and it knows how many came before."""
-    placed = placements(buckets_of(positions, width), least, Reach(back, ahead))
+    placed = placements(buckets_of(positions, width), least, LookAround(back, ahead))
     rows = rows_of(placed, positions, width)
     for shard, home in home_rows(placed, positions, width).items():
         first, last = max(home[0] - back, 0), min(home[-1] + ahead, len(positions) - 1)
@@ -69,8 +69,8 @@ def test_a_shard_has_the_time_around_its_own(
     positions: list[int], width: int, least: int, back_ms: int, ahead_ms: int
 ) -> None:
     """Bounds of frames by time are inclusive."""
-    reach = Reach(back_ms=back_ms, ahead_ms=ahead_ms)
-    placed = placements(buckets_of(positions, width), least, reach)
+    look_around = LookAround(back_ms=back_ms, ahead_ms=ahead_ms)
+    placed = placements(buckets_of(positions, width), least, look_around)
     rows = rows_of(placed, positions, width)
     for shard, home in home_rows(placed, positions, width).items():
         low, high = positions[home[0]] - back_ms, positions[home[-1]] + ahead_ms
@@ -83,7 +83,7 @@ def test_no_session_lies_in_two_shards(
     positions: list[int], width: int, least: int, gap_ms: int
 ) -> None:
     """Rule D1: a difference of exactly the gap joins; nothing is copied."""
-    placed = placements(buckets_of(positions, width), least, Reach(gap_ms=gap_ms))
+    placed = placements(buckets_of(positions, width), least, LookAround(gap_ms=gap_ms))
     assert all(each.is_home for each in placed)
     home = home_rows(placed, positions, width)
     for one, other in pairwise(home.values()):
@@ -93,15 +93,15 @@ def test_no_session_lies_in_two_shards(
 def test_records_are_cut_evenly() -> None:
     """A shard ends as soon as it has enough; a rest that is too small stays with the last."""
     buckets = [Bucket(number, 10, number, number) for number in range(11)]
-    shards = [each.shard for each in placements(buckets, 30, Reach())]
+    shards = [each.shard for each in placements(buckets, 30, LookAround())]
     assert shards == [0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2]
 
 
 def test_a_shard_is_larger_than_what_it_copies() -> None:
     """Windows of many records, or of a long time, make shards longer."""
     buckets = [Bucket(number, 10, number, number) for number in range(20)]
-    placed = placements(buckets, 10, Reach(back=20))
+    placed = placements(buckets, 10, LookAround(back=20))
     assert [each.bucket for each in placed if each.shard == 1] == list(range(6, 20))
     assert next(each.bucket for each in placed if each.is_home and each.shard == 1) == 8
-    placed = placements(buckets, 10, Reach(back_ms=2))
+    placed = placements(buckets, 10, LookAround(back_ms=2))
     assert [each.bucket for each in placed if each.shard == 1] == list(range(6, 16))

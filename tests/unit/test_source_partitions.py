@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from windows_pipeline.arrival.partitions import Partitions, partitions_after
+from windows_pipeline.arrival.partitions import PartitionStates, partitions_after
 from windows_pipeline.arrival.watermark import ArrivedPart, build_timeline
 
 FIRST, SECOND = date(2026, 11, 1), date(2026, 11, 2)
@@ -25,15 +25,17 @@ LOG = [
     ("day", "idle_after_ms", "stands"),
     [
         # Without a limit no partition is idle, and the slowest of all holds the watermark back.
-        (FIRST, None, Partitions(without_records=(), idle=(), slowest=("c",))),
-        (SECOND, None, Partitions(without_records=("c",), idle=(), slowest=("c",))),
+        (FIRST, None, PartitionStates(without_records=(), idle=(), slowest=("c",))),
+        (SECOND, None, PartitionStates(without_records=("c",), idle=(), slowest=("c",))),
         # At most 40 behind: on the second day those below 90 are idle, and 90 itself is not.
-        (FIRST, 40, Partitions(without_records=(), idle=("c",), slowest=("b",))),
-        (SECOND, 40, Partitions(without_records=("c",), idle=("c",), slowest=("b",))),
-        (SECOND, 20, Partitions(without_records=("c",), idle=("b", "c", "d"), slowest=("a",))),
+        (FIRST, 40, PartitionStates(without_records=(), idle=("c",), slowest=("b",))),
+        (SECOND, 40, PartitionStates(without_records=("c",), idle=("c",), slowest=("b",))),
+        (SECOND, 20, PartitionStates(without_records=("c",), idle=("b", "c", "d"), slowest=("a",))),
     ],
 )
-def test_partitions_after_a_day(day: date, idle_after_ms: int | None, stands: Partitions) -> None:
+def test_partitions_after_a_day(
+    day: date, idle_after_ms: int | None, stands: PartitionStates
+) -> None:
     unit = build_timeline(LOG, FIRST, idle_after_ms).unit(day)
     assert unit is not None
     arrived = [row for row in LOG if row.arrival_unit == day]
@@ -44,6 +46,6 @@ def test_a_day_without_records_leaves_partitions_as_they_were() -> None:
     log = [*LOG[:3], ArrivedPart(SECOND, None, None)]
     unit = build_timeline(log, FIRST).unit(SECOND)
     assert unit is not None
-    assert partitions_after(unit, log[3:], None) == Partitions(
+    assert partitions_after(unit, log[3:], None) == PartitionStates(
         without_records=("a", "b", "c"), idle=(), slowest=("c",)
     )

@@ -17,12 +17,12 @@ from windows_pipeline.starter.roles import (
     guess_key,
     guess_value,
 )
-from windows_pipeline.starter.types import Column, guess_columns
+from windows_pipeline.starter.types import SampleColumn, guess_columns
 
 START_MS = 1_772_928_000_000
 
 
-def columns_of(**values: list[object]) -> dict[str, Column]:
+def columns_of(**values: list[object]) -> dict[str, SampleColumn]:
     return guess_columns(
         {
             name: pa.array([None if value is None else str(value) for value in texts], pa.string())
@@ -32,7 +32,7 @@ def columns_of(**values: list[object]) -> dict[str, Column]:
     )
 
 
-def of_payments() -> dict[str, Column]:
+def of_payments() -> dict[str, SampleColumn]:
     texts: list[list[object]] = [list(column) for column in zip(*payments(), strict=True)]
     return columns_of(**dict(zip(PAYMENT_COLUMNS, texts, strict=True)))
 
@@ -124,7 +124,7 @@ def test_names_are_split_into_words() -> None:
     assert words("deviceID2") == ("device", "id", "2")
 
 
-def arrived(columns: dict[str, Column], time: str) -> ArrivedRecords:
+def arrived(columns: dict[str, SampleColumn], time: str) -> ArrivedRecords:
     ms = columns[time].instants.us // 1_000
     return ArrivedRecords(np.arange(len(ms)), ms, ms // 86_400_000)
 

@@ -15,14 +15,16 @@ from hypothesis import strategies as st
 
 from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.starter.instants import instants
-from windows_pipeline.starter.types import Column, guess_type
+from windows_pipeline.starter.types import SampleColumn, guess_type
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZONES = st.sampled_from([UTC, timezone(timedelta(hours=2)), timezone(-timedelta(hours=9.5))])
 PAST, FUTURE = datetime(1800, 1, 1), datetime(2200, 1, 1)
 
 
-def guessed(values: Sequence[str | None], name: str = "x", native: str | None = None) -> Column:
+def guessed(
+    values: Sequence[str | None], name: str = "x", native: str | None = None
+) -> SampleColumn:
     return guess_type(name, pa.array(values, pa.string()), native)
 
 

@@ -45,7 +45,7 @@ from windows_pipeline.storage.catalog import (
     window_tables,
 )
 from windows_pipeline.storage.files.damage import TableDamagedError
-from windows_pipeline.storage.schemas import Column
+from windows_pipeline.storage.schemas import TableColumn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = date(2013, 3, 8)
@@ -625,11 +625,11 @@ def test_a_table_without_statistics_is_read_whole(flights: Project) -> None:
 
 def test_rows_of_composite_keys_are_found_by_their_parts(tmp_path: Path) -> None:
     """A file whose parts hold no such key may be gone: nothing reads it."""
-    parts = (Column("carrier", "string", ""), Column("flight", "bigint", ""))
+    parts = (TableColumn("carrier", "string", ""), TableColumn("flight", "bigint", ""))
     columns = (
-        Column("arrival_unit", "date", ""),
-        Column("key", parts, ""),
-        Column("window_end", "timestamp", ""),
+        TableColumn("arrival_unit", "date", ""),
+        TableColumn("key", parts, ""),
+        TableColumn("window_end", "timestamp", ""),
     )
     spec = TableSpec("p/w/t", "", str(tmp_path / "t"), columns, ("window_end",), {})
     for day, carrier in enumerate(("AA", "UA", "UA")):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from windows_pipeline.alerts.rule_grammar import (
-    Check,
+    ExpressionCheck,
     Kind,
     RuleError,
 )
@@ -52,11 +52,11 @@ _CAST_FROM: dict[Kind, frozenset[Kind]] = {
 }
 
 
-class ColumnCheck(Check):
+class ColumnCheck(ExpressionCheck):
     """Finds the kind of each node of a derived column's expression."""
 
     users = "derived columns"
-    functions = f"{Check.functions}, {_TEXT_FUNCTIONS}"
+    functions = f"{ExpressionCheck.functions}, {_TEXT_FUNCTIONS}"
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         """Sets the columns that the expression may name, each with its Spark type."""

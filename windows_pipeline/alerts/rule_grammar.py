@@ -142,7 +142,7 @@ COMPARISONS: tuple[type[exp.Expr], ...] = (
 )
 
 
-class Check:
+class ExpressionCheck:
     """Finds the kind of each node's value, and refuses nodes that the grammar does not list.
 
     Attributes:

@@ -14,7 +14,7 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
-from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
+from windows_pipeline.alerts.rule_grammar import COMPARISONS, ExpressionCheck, RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
 __all__ = [
@@ -106,7 +106,7 @@ def _compiled(
     try:
         tree = parse_expression(text)
         readable, struct_of = _readable(columns)
-        found = Check(readable).kind(tree)
+        found = ExpressionCheck(readable).kind(tree)
         if found != want:
             fix = {"boolean": "compare it, as in 'x > 3'", "number": "write a number, as in 'x'"}
             raise RuleError(f"must be a {want}, not a {found}; {fix[want]}")

@@ -16,7 +16,7 @@ from functools import lru_cache
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
+from windows_pipeline.alerts.rule_grammar import COMPARISONS, ExpressionCheck, RuleError
 from windows_pipeline.alerts.rule_sql import parse_expression
 from windows_pipeline.text.limits import MAX_TEXT, shown
 
@@ -115,7 +115,7 @@ def _compiled(text: str, columns: tuple[tuple[str, str], ...]) -> ValueSql:
                 f"{called.sql('spark')} is an aggregate within an expression, which is over the "
                 "columns of one record; write it as an aggregate of its own"
             )
-        Check(dict(columns)).kind(tree)
+        ExpressionCheck(dict(columns)).kind(tree)
         found = _Typed(dict(columns)).value(tree)
     except RuleError as error:
         raise RuleError(f"{_quoted(text)}: {error}") from None

@@ -12,7 +12,7 @@ from windows_pipeline.arrival.watermark import ArrivedPart, Unit, slowest_active
 
 
 @dataclass(frozen=True, slots=True)
-class Partitions:
+class PartitionStates:
     """The source partitions after an arrival unit, by what they do to the watermark.
 
     Attributes:
@@ -28,7 +28,7 @@ class Partitions:
 
 def partitions_after(
     unit: Unit, arrived: Iterable[ArrivedPart], idle_after_ms: int | None
-) -> Partitions:
+) -> PartitionStates:
     """How the source partitions stand after an arrival unit.
 
     Args:
@@ -44,7 +44,7 @@ def partitions_after(
         before_ms = time_ms.get(row.source_partition, row.max_event_time_ms)
         time_ms[row.source_partition] = max(before_ms, row.max_event_time_ms)
     slowest_ms = slowest_active(time_ms, idle_after_ms)
-    return Partitions(
+    return PartitionStates(
         without_records=tuple(sorted(time_ms.keys() - seen)),
         idle=tuple(sorted(name for name, ms in time_ms.items() if ms < slowest_ms)),
         slowest=tuple(sorted(name for name, ms in time_ms.items() if ms == slowest_ms)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from windows_pipeline.aggregates import UserModules
-from windows_pipeline.config.columns.long_form import LONG_FORM, SHORT_FORM, Column
+from windows_pipeline.config.columns.long_form import LONG_FORM, SHORT_FORM, SourceColumn
 from windows_pipeline.config.model import Partitions, Pipeline
 from windows_pipeline.config.notify import Email, Quiet, RateLimit, Target, Webhook
 from windows_pipeline.config.own_checks import OwnCheck, ResultCheck, arguments_of
@@ -351,7 +351,7 @@ def _model(path: FieldPath, kind: str) -> type[BaseModel]:
         case ("source", "kafka"):
             return Topic
         case ("source", "columns", _):
-            return Column
+            return SourceColumn
         case ("partitions",):
             return Partitions
         case ("checks", _):

@@ -11,8 +11,8 @@ from pydantic import Field, PositiveInt, StrictBool, field_serializer, model_val
 from windows_pipeline.config.columns.key import Key, key_columns
 from windows_pipeline.config.columns.long_form import (
     AnyColumn,
-    Column,
     Derived,
+    SourceColumn,
     column_problems,
     derived_columns,
     long_forms,
@@ -265,7 +265,7 @@ class Source(Strict):
         return derived_columns(self.columns)
 
     @property
-    def long_forms(self) -> dict[str, Column]:
+    def long_forms(self) -> dict[str, SourceColumn]:
         """The columns that the file declares in the long form."""
         return long_forms(self.columns)
 

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.shard_plan import Bucket, Placement, Reach, placements
+from windows_pipeline.engine.shard_plan import Bucket, LookAround, Placement, placements
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import (
@@ -71,13 +71,13 @@ def in_record_shards(
         (boolean) and `_rows_before` (bigint); a record that another shard needs comes again, as a
         copy. Where they are one shard, the same frame.
     """
-    reach = _reach_of(spec)
-    if not tuning.one_key or reach is None:
+    look_around = _look_around_of(spec)
+    if not tuning.one_key or look_around is None:
         return records
     by_arrival = isinstance(spec, GracedRows) and spec.by_arrival
     event_time_ms = F.col("_event_time_ms") if time_ms is None else time_ms
     order = order_of_arrival(records) if by_arrival else order_of_time(records, event_time_ms)
-    cut = placed_by(records, order, tuning.shard_records, reach)
+    cut = placed_by(records, order, tuning.shard_records, look_around)
     if cut is records or not isinstance(spec, SessionWindows):
         return cut
     return cut.drop(IN_HOME_SHARD, ROWS_BEFORE)
@@ -109,14 +109,14 @@ def order_of_arrival(records: DataFrame) -> Order:
     return Order(position, 0, (row.last_day - row.first_day + 1) * offsets, row.records)
 
 
-def placed_by(records: DataFrame, order: Order, least: int, reach: Reach) -> DataFrame:
+def placed_by(records: DataFrame, order: Order, least: int, look_around: LookAround) -> DataFrame:
     """Puts each record into its shards.
 
     Args:
         records: Records of one key and any columns.
         order: The order in which windows hold consecutive records.
         least: How many records a shard has at least.
-        reach: What windows need of the records around theirs.
+        look_around: What windows need of the records around theirs.
 
     Returns:
         See `in_record_shards`.
@@ -126,7 +126,7 @@ def placed_by(records: DataFrame, order: Order, least: int, reach: Reach) -> Dat
     width = (order.high - order.low) // _BUCKETS + 1
     number = F.call_function("div", order.position - F.lit(order.low), F.lit(width))
     bucket = F.greatest(F.lit(0), F.least(number, F.lit(_BUCKETS - 1))).cast("bigint")
-    placed = placements(_counted(records, order.position, bucket), least, reach)
+    placed = placements(_counted(records, order.position, bucket), least, look_around)
     return _joined(records, bucket, placed) if any(each.shard > 0 for each in placed) else records
 
 
@@ -146,27 +146,29 @@ def _joined(records: DataFrame, bucket: Column, placed: list[Placement]) -> Data
     return records.withColumn(_BUCKET, bucket).join(plan, _BUCKET).drop(_BUCKET)
 
 
-def _reach_of(spec: PipelineWindows) -> Reach | None:
+def _look_around_of(spec: PipelineWindows) -> LookAround | None:
     """What a window needs of the records around its own; None where that has no bound.
 
     None, too, for windows that time shards cut.
     """
     if isinstance(spec, SessionWindows):
-        return Reach(gap_ms=spec.gap_ms)
-    reaches = [_reach_of_rows(each) for each in spec.outer] if isinstance(spec, GracedRows) else []
-    bounded = [reach for reach in reaches if reach is not None]
-    if not bounded or len(bounded) < len(reaches):
+        return LookAround(gap_ms=spec.gap_ms)
+    all_found = (
+        [_look_around_of_rows(each) for each in spec.outer] if isinstance(spec, GracedRows) else []
+    )
+    bounded = [look_around for look_around in all_found if look_around is not None]
+    if not bounded or len(bounded) < len(all_found):
         return None
-    return Reach(*map(max, zip(*bounded, strict=True)))
+    return LookAround(*map(max, zip(*bounded, strict=True)))
 
 
-def _reach_of_rows(window: RowWindow) -> Reach | None:
+def _look_around_of_rows(window: RowWindow) -> LookAround | None:
     if isinstance(window, SessionRows):
-        return Reach(gap_ms=window.gap_ms)
+        return LookAround(gap_ms=window.gap_ms)
     by_rows = window.unit is FrameUnit.ROWS
     if isinstance(window, TumbleRows):
-        return Reach(back=window.size - 1) if by_rows else Reach(back_ms=window.size)
+        return LookAround(back=window.size - 1) if by_rows else LookAround(back_ms=window.size)
     if window.back is None or window.ahead is None:
         return None
     back, ahead = max(window.back, 0), max(window.ahead, 0)
-    return Reach(back, ahead) if by_rows else Reach(back_ms=back, ahead_ms=ahead)
+    return LookAround(back, ahead) if by_rows else LookAround(back_ms=back, ahead_ms=ahead)

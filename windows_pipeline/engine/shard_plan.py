@@ -29,7 +29,7 @@ class Bucket(NamedTuple):
     last: int
 
 
-class Reach(NamedTuple):
+class LookAround(NamedTuple):
     """What the windows of a shard's records need of the records around them.
 
     Attributes:
@@ -64,18 +64,21 @@ class Placement(NamedTuple):
     rows_before: int
 
 
-def placements(buckets: Sequence[Bucket], least: int, reach: Reach) -> list[Placement]:
+def placements(buckets: Sequence[Bucket], least: int, look_around: LookAround) -> list[Placement]:
     """Puts each bucket into its home shard, and into the shards whose windows reach into it.
 
     Args:
         buckets: In order.
         least: How many records a shard has at least.
-        reach: What windows need of the records around theirs.
+        look_around: What windows need of the records around theirs.
     """
     before = [0, *accumulate(bucket.records for bucket in buckets)]
     found = []
-    for shard, (start, end) in enumerate(pairwise(_cuts(buckets, least, reach))):
-        first, beyond = _first_needed(buckets, start, reach), _beyond_needed(buckets, end, reach)
+    for shard, (start, end) in enumerate(pairwise(_cuts(buckets, least, look_around))):
+        first, beyond = (
+            _first_needed(buckets, start, look_around),
+            _beyond_needed(buckets, end, look_around),
+        )
         found += [
             Placement(buckets[index].number, shard, start <= index < end, before[first])
             for index in range(first, beyond)
@@ -83,14 +86,14 @@ def placements(buckets: Sequence[Bucket], least: int, reach: Reach) -> list[Plac
     return found
 
 
-def _cuts(buckets: Sequence[Bucket], least: int, reach: Reach) -> list[int]:
+def _cuts(buckets: Sequence[Bucket], least: int, look_around: LookAround) -> list[int]:
     """The index of each shard's first bucket, and the number of buckets."""
-    least = max(least, _LEAST_TO_COPIES * (reach.back + reach.ahead))
-    least_ms = _LEAST_TO_COPIES * (reach.back_ms + reach.ahead_ms)
+    least = max(least, _LEAST_TO_COPIES * (look_around.back + look_around.ahead))
+    least_ms = _LEAST_TO_COPIES * (look_around.back_ms + look_around.ahead_ms)
     cuts, held = [0], 0
     for index, bucket in enumerate(buckets):
         is_long = held >= least and bucket.first - buckets[cuts[-1]].first >= least_ms
-        if is_long and bucket.first - buckets[index - 1].last > reach.gap_ms:
+        if is_long and bucket.first - buckets[index - 1].last > look_around.gap_ms:
             cuts.append(index)
             held = 0
         held += bucket.records
@@ -99,19 +102,21 @@ def _cuts(buckets: Sequence[Bucket], least: int, reach: Reach) -> list[int]:
     return [*cuts, len(buckets)]
 
 
-def _first_needed(buckets: Sequence[Bucket], start: int, reach: Reach) -> int:
+def _first_needed(buckets: Sequence[Bucket], start: int, look_around: LookAround) -> int:
     """The first bucket that the windows of records from bucket `start` on reach into."""
-    first, records, from_ms = start, 0, buckets[start].first - reach.back_ms
-    while first > 0 and (records < reach.back or buckets[first - 1].last >= from_ms):
+    first, records, from_ms = start, 0, buckets[start].first - look_around.back_ms
+    while first > 0 and (records < look_around.back or buckets[first - 1].last >= from_ms):
         first -= 1
         records += buckets[first].records
     return first
 
 
-def _beyond_needed(buckets: Sequence[Bucket], end: int, reach: Reach) -> int:
+def _beyond_needed(buckets: Sequence[Bucket], end: int, look_around: LookAround) -> int:
     """The bucket after the last that the windows of records before bucket `end` reach into."""
-    beyond, records, until_ms = end, 0, buckets[end - 1].last + reach.ahead_ms
-    while beyond < len(buckets) and (records < reach.ahead or buckets[beyond].first <= until_ms):
+    beyond, records, until_ms = end, 0, buckets[end - 1].last + look_around.ahead_ms
+    while beyond < len(buckets) and (
+        records < look_around.ahead or buckets[beyond].first <= until_ms
+    ):
         records += buckets[beyond].records
         beyond += 1
     return beyond

@@ -9,7 +9,7 @@ import numpy as np
 from windows_pipeline.starter.instants import DAY_US, Instants
 from windows_pipeline.starter.roles import LINES
 from windows_pipeline.starter.sample import Sample
-from windows_pipeline.starter.types import Column
+from windows_pipeline.starter.types import SampleColumn
 
 _STEPS_MS = (
     *(1_000, 5_000, 10_000, 30_000),
@@ -51,7 +51,12 @@ class ArrivedRecords:
 
 
 def in_arrival_order(
-    sample: Sample, event: Column, arrival: str, column: Column | None, *, has_days: bool
+    sample: Sample,
+    event: SampleColumn,
+    arrival: str,
+    column: SampleColumn | None,
+    *,
+    has_days: bool,
 ) -> ArrivedRecords:
     """Orders the records as a pipeline does: by day, then by what orders arrival.
 

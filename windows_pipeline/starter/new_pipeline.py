@@ -29,7 +29,7 @@ from windows_pipeline.starter.roles import (
     guess_value,
 )
 from windows_pipeline.starter.sample import Share, read_sample
-from windows_pipeline.starter.types import Column, guess_columns
+from windows_pipeline.starter.types import SampleColumn, guess_columns
 from windows_pipeline.text.locations import resolve
 from windows_pipeline.text.problems import listed, nearest
 
@@ -204,7 +204,7 @@ class NewPipeline:
         names = {self.event_time.name}
         return names if self.arrival.name in (LINES, EVENT_TIME) else names | {self.arrival.name}
 
-    def _declared(self) -> dict[str, Column]:
+    def _declared(self) -> dict[str, SampleColumn]:
         return {name: found for name, found in self.columns.items() if name not in self.left_out}
 
     def _known(self, option: str, name: str) -> str:
@@ -221,9 +221,9 @@ class NewPipeline:
         elif column.times is None:
             self.columns[name] = as_times(option, column)
 
-    def _as_text(self, name: str) -> Column:
+    def _as_text(self, name: str) -> SampleColumn:
         column = self.columns[name]
-        return Column(name, "string", column.texts, column.example, column.nulls)
+        return SampleColumn(name, "string", column.texts, column.example, column.nulls)
 
     def _leave_out_refused(self) -> None:
         """Leaves out the columns that a pipeline cannot declare.

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from windows_pipeline.config import Pipeline, load_folder, load_pipeline
 from windows_pipeline.config.source import Source
 from windows_pipeline.starter.proposal import Proposal
-from windows_pipeline.starter.types import Column
+from windows_pipeline.starter.types import SampleColumn
 from windows_pipeline.text.problems import FieldProblems
 from windows_pipeline.text.references import escaped
 from windows_pipeline.windows.durations import duration_text
@@ -50,7 +50,7 @@ class Draft:
     path: str
     format: str
     delimiter: str
-    columns: Mapping[str, Column]
+    columns: Mapping[str, SampleColumn]
     left_out: Mapping[str, str]
     key: str
     event_time: str
@@ -219,6 +219,8 @@ def _scalar(text: str) -> str:
     return text if is_plain else json.dumps(text)
 
 
-def declared(columns: Mapping[str, Column], left_out: Sequence[str]) -> dict[str, Column]:
+def declared(
+    columns: Mapping[str, SampleColumn], left_out: Sequence[str]
+) -> dict[str, SampleColumn]:
     """Returns the columns without those that are left out."""
     return {name: column for name, column in columns.items() if name not in left_out}

@@ -16,7 +16,7 @@ from windows_pipeline.starter.arrival_order import (
     rounded_down,
     rounded_up,
 )
-from windows_pipeline.starter.types import Column
+from windows_pipeline.starter.types import SampleColumn
 from windows_pipeline.starter.window_counts import SampleWindows, sample_windows
 
 Kind = Literal["sliding", "tumbling", "hopping", "session"]
@@ -103,7 +103,9 @@ class KeyedTimes:
         return gaps
 
 
-def keyed_times(arrived: ArrivedRecords, key: Column, value: Column | None) -> KeyedTimes:
+def keyed_times(
+    arrived: ArrivedRecords, key: SampleColumn, value: SampleColumn | None
+) -> KeyedTimes:
     """Sorts the sample by key and event time."""
     keys = pc.dictionary_encode(pc.fill_null(key.texts, "")).indices
     codes = np.asarray(keys)[arrived.rows]
@@ -113,7 +115,7 @@ def keyed_times(arrived: ArrivedRecords, key: Column, value: Column | None) -> K
     return KeyedTimes(codes[order], arrived.event_ms[order], values, end)
 
 
-def _numbers(column: Column) -> np.ndarray:
+def _numbers(column: SampleColumn) -> np.ndarray:
     plain = pc.utf8_ltrim(pc.utf8_trim_whitespace(column.texts), "+")
     is_number = pc.match_substring_regex(plain, r"^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$")
     texts = pc.if_else(
@@ -149,7 +151,7 @@ def propose_size(times: KeyedTimes) -> int:
 
 def propose(
     times: KeyedTimes,
-    value: Column | None,
+    value: SampleColumn | None,
     lateness_ms: np.ndarray,
     *,
     kind: Kind = "sliding",
@@ -196,7 +198,7 @@ def result_name(function: str, column: str) -> str:
     return f"{function}_{column.lower()}"[:_LONGEST_NAME]
 
 
-def _aggregates(value: Column) -> dict[str, str]:
+def _aggregates(value: SampleColumn) -> dict[str, str]:
     return {
         result_name(function, value.name): f"{function}({value.name})"
         for function in ("avg", "max")

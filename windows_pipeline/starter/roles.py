@@ -17,7 +17,7 @@ from windows_pipeline.starter.names import (
     is_money,
     key_score,
 )
-from windows_pipeline.starter.types import NUMBERS, Column
+from windows_pipeline.starter.types import NUMBERS, SampleColumn
 from windows_pipeline.text.counts import counted
 
 LINES, EVENT_TIME = "lines", "event_time"
@@ -46,7 +46,7 @@ class Choice:
     reason: str
 
 
-def guess_event_time(columns: Mapping[str, Column]) -> Choice:
+def guess_event_time(columns: Mapping[str, SampleColumn]) -> Choice:
     """Chooses the column that says when an event happened.
 
     Raises:
@@ -71,16 +71,16 @@ def guess_event_time(columns: Mapping[str, Column]) -> Choice:
     return Choice(best.name, reason)
 
 
-def _event_rank(column: Column) -> tuple[float, ...]:
+def _event_rank(column: SampleColumn) -> tuple[float, ...]:
     is_instant = column.type != "date"
     return (is_instant, event_score(column.name))
 
 
-def _described(column: Column) -> str:
+def _described(column: SampleColumn) -> str:
     return f"{column.name} ({column.type}, such as {column.example[:40]!r})"
 
 
-def guess_arrival(columns: Mapping[str, Column], event_time: str) -> Choice:
+def guess_arrival(columns: Mapping[str, SampleColumn], event_time: str) -> Choice:
     """Chooses what orders arrival: a second time, the lines of the files, or the event time.
 
     A second time is the arrival if it is mostly at or after the event time, and if either its
@@ -125,7 +125,7 @@ def _share_in_order(us: np.ndarray) -> float:
     return float(np.mean(np.diff(us) >= 0)) if len(us) > 1 else 1.0
 
 
-def guess_key(columns: Mapping[str, Column]) -> Choice:
+def guess_key(columns: Mapping[str, SampleColumn]) -> Choice:
     """Chooses the column whose values each have windows of their own.
 
     Raises:
@@ -155,7 +155,7 @@ def guess_key(columns: Mapping[str, Column]) -> Choice:
     return Choice(name, f"{named}{counted(keys, 'value')} in {counted(records, 'record')}")
 
 
-def guess_value(columns: Mapping[str, Column], taken: set[str]) -> str | None:
+def guess_value(columns: Mapping[str, SampleColumn], taken: set[str]) -> str | None:
     """Chooses the number to aggregate; None where there is only the records' count.
 
     Args:
@@ -174,7 +174,7 @@ def guess_value(columns: Mapping[str, Column], taken: set[str]) -> str | None:
     return max(ranked)[-1] if ranked else None
 
 
-def as_times(option: str, column: Column) -> Column:
+def as_times(option: str, column: SampleColumn) -> SampleColumn:
     """Reads a column that was not taken for a time.
 
     Raises:
@@ -194,6 +194,6 @@ def as_times(option: str, column: Column) -> Column:
     )
 
 
-def _is_usable(column: Column) -> bool:
+def _is_usable(column: SampleColumn) -> bool:
     """Whether nearly all records have a value."""
     return column.has_values and column.nulls <= len(column.texts) * _MOST_NULLS

@@ -32,7 +32,7 @@ _LONGEST_UNNAMED_YEARS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SampleColumn:
     """A column of a sample, with the type that its values fit.
 
     Attributes:
@@ -74,14 +74,14 @@ class Column:
             raise TypeError(f"column {self.name!r} must hold times, and is {self.type}")
         return self.times
 
-    def as_type(self, kind: str) -> Column:
+    def as_type(self, kind: str) -> SampleColumn:
         """Returns the column with another type of a time."""
         return replace(self, type=kind, times=instants(self.texts, kind))
 
 
 def guess_columns(
     texts: Mapping[str, pa.StringArray], natives: Mapping[str, str]
-) -> dict[str, Column]:
+) -> dict[str, SampleColumn]:
     """Guesses the type of each column.
 
     Args:
@@ -91,7 +91,7 @@ def guess_columns(
     return {name: guess_type(name, values, natives.get(name)) for name, values in texts.items()}
 
 
-def guess_type(name: str, texts: pa.StringArray, native: str | None = None) -> Column:
+def guess_type(name: str, texts: pa.StringArray, native: str | None = None) -> SampleColumn:
     """Guesses a column's type: the narrowest that at least 99 of 100 values fit.
 
     Args:
@@ -103,7 +103,7 @@ def guess_type(name: str, texts: pa.StringArray, native: str | None = None) -> C
     if native is not None and native not in ("bigint", "double"):
         return _column(name, native, texts, np.asarray(pc.is_valid(texts)))
     if count == 0:
-        return Column(name, native or "string", texts, "", len(texts))
+        return SampleColumn(name, native or "string", texts, "", len(texts))
     candidates = (*_times(name, texts), *(() if native else _plain(texts)), *_numbers(name, texts))
     for kind, fits in candidates:
         if fits.sum() >= count - int(count * (1 - _SHARE_THAT_FITS) + 1e-9):
@@ -116,13 +116,15 @@ def _declared(kind: str, native: str | None) -> str:
     return kind if native is None or kind in EPOCHS else native
 
 
-def _column(name: str, kind: str, texts: pa.StringArray, fits: np.ndarray) -> Column:
+def _column(name: str, kind: str, texts: pa.StringArray, fits: np.ndarray) -> SampleColumn:
     nulls = texts.null_count
     example = texts[int(np.argmax(fits))].as_py() if fits.any() else ""
     times = instants(texts, kind) if kind in _TIMES else None
     if times is not None:
         fits = times.is_time
-    return Column(name, kind, texts, example, nulls, len(texts) - nulls - int(fits.sum()), times)
+    return SampleColumn(
+        name, kind, texts, example, nulls, len(texts) - nulls - int(fits.sum()), times
+    )
 
 
 def _times(name: str, texts: pa.StringArray) -> list[tuple[str, np.ndarray]]:

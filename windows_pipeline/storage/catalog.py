@@ -45,7 +45,7 @@ class TableSpec:
 
 
 @dataclass(frozen=True)
-class SourceTables(Generic[T]):
+class SourceTablesOf(Generic[T]):
     """The tables that every window definition of a pipeline shares.
 
     Attributes:
@@ -68,7 +68,7 @@ class SourceTables(Generic[T]):
 
 
 @dataclass(frozen=True)
-class WindowTables(Generic[T]):
+class WindowTablesOf(Generic[T]):
     """The tables of one named window definition."""
 
     keyed_windows: T
@@ -80,7 +80,7 @@ class WindowTables(Generic[T]):
 
 
 @dataclass(frozen=True)
-class FiringTables(Generic[T]):
+class FiringTablesOf(Generic[T]):
     """The tables of a definition that has a trigger.
 
     Attributes:
@@ -101,10 +101,10 @@ class FiringTables(Generic[T]):
         return [self.firings, *(table for table in maybe if table is not None)]
 
 
-def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables[TableSpec]:
+def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTablesOf[TableSpec]:
     """The tables of a pipeline's source."""
     table = partial(_table, pipeline, None, warehouse)
-    return SourceTables(
+    return SourceTablesOf(
         table(
             "raw_events",
             "A record that was accepted.",
@@ -142,14 +142,16 @@ def quarantined_files(pipeline: Pipeline, warehouse: str) -> TableSpec:
     )
 
 
-def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> WindowTables[TableSpec]:
+def window_tables(
+    pipeline: Pipeline, windows_name: str, warehouse: str
+) -> WindowTablesOf[TableSpec]:
     """The tables of a named window definition of a pipeline."""
     windows = pipeline.windows[windows_name]
 
     table = partial(_table, pipeline, windows_name, warehouse)
     source = windows.keyed(pipeline.source)
     by_key = _key_order(source)
-    return WindowTables(
+    return WindowTablesOf(
         table(
             "keyed_windows",
             "A window that an arrival unit or micro-batch changed or closed, as that left it.",
@@ -219,7 +221,7 @@ def notifications(pipeline: Pipeline, windows_name: str, warehouse: str) -> Tabl
 
 def firing_tables(
     pipeline: Pipeline, windows_name: str, warehouse: str
-) -> FiringTables[TableSpec] | None:
+) -> FiringTablesOf[TableSpec] | None:
     """The tables of a definition's firings; None if it has no trigger."""
     windows = pipeline.windows[windows_name]
     if windows.trigger is None:
@@ -245,7 +247,7 @@ def firing_tables(
             *by_key,
         )
     if isinstance(windows.spec, SessionWindows):
-        return FiringTables(firings, None, processed)
+        return FiringTablesOf(firings, None, processed)
     early_warnings = table(
         "early_warnings",
         "A rule that a firing broke before its window closed: a row when the warning is raised, "
@@ -255,7 +257,7 @@ def firing_tables(
         "rule",
         *by_key,
     )
-    return FiringTables(firings, early_warnings, processed)
+    return FiringTablesOf(firings, early_warnings, processed)
 
 
 def computed_days(

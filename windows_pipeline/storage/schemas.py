@@ -12,7 +12,7 @@ from windows_pipeline.config import Source, Windows
 from windows_pipeline.windows import TimeWindows
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table.
 
     Attributes:
@@ -22,47 +22,51 @@ class Column(NamedTuple):
     """
 
     name: str
-    type: str | tuple[Column, ...]
+    type: str | tuple[TableColumn, ...]
     comment: str
 
 
-Columns = tuple[Column, ...]
+Columns = tuple[TableColumn, ...]
 
 _KEY_OF_RECORD = (
-    Column("source_partition", "string", "source partition that the record came by"),
-    Column("offset", "bigint", "position of the record in its arrival unit and source partition"),
+    TableColumn("source_partition", "string", "source partition that the record came by"),
+    TableColumn(
+        "offset", "bigint", "position of the record in its arrival unit and source partition"
+    ),
 )
-_BATCH = Column("batch", "bigint", "micro-batch that wrote the row; null if a run by days did")
+_BATCH = TableColumn("batch", "bigint", "micro-batch that wrote the row; null if a run by days did")
 _ROW = (
-    Column("event_time", "timestamp", "event time of the row that the window belongs to"),
-    Column("record_arrival_unit", "date", "arrival day of that row"),
-    Column("source_partition", "string", "source partition that the row came by"),
-    Column("offset", "bigint", "position of the row in its arrival unit and source partition"),
+    TableColumn("event_time", "timestamp", "event time of the row that the window belongs to"),
+    TableColumn("record_arrival_unit", "date", "arrival day of that row"),
+    TableColumn("source_partition", "string", "source partition that the row came by"),
+    TableColumn("offset", "bigint", "position of the row in its arrival unit and source partition"),
 )
 _FIRING = (
-    Column("firing_id", "bigint", "number of the firing within its window, from 0"),
-    Column("reason", "string", "EARLY, ON_TIME or LATE: before, at or after the window's end"),
+    TableColumn("firing_id", "bigint", "number of the firing within its window, from 0"),
+    TableColumn("reason", "string", "EARLY, ON_TIME or LATE: before, at or after the window's end"),
 )
 _FIRED_AFTER = (
-    Column("fired_after_unit", "date", "arrival day of the record in fired_after"),
-    Column("fired_after_partition", "string", "source partition of the record in fired_after"),
+    TableColumn("fired_after_unit", "date", "arrival day of the record in fired_after"),
+    TableColumn("fired_after_partition", "string", "source partition of the record in fired_after"),
 )
 _RECORDS = (
-    Column("first_event_time", "timestamp", "earliest event time in the window; null if empty"),
-    Column("last_event_time", "timestamp", "latest event time in the window; null if empty"),
-    Column("record_count", "bigint", "number of records in the window"),
+    TableColumn(
+        "first_event_time", "timestamp", "earliest event time in the window; null if empty"
+    ),
+    TableColumn("last_event_time", "timestamp", "latest event time in the window; null if empty"),
+    TableColumn("record_count", "bigint", "number of records in the window"),
 )
-_SEVERITY = Column("severity", "double", "how bad it is: the rule's `severity` expression")
+_SEVERITY = TableColumn("severity", "double", "how bad it is: the rule's `severity` expression")
 
 
 def raw_events(source: Source) -> Columns:
     """The columns of an accepted record."""
     return (
-        Column("arrival_unit", "date", "arrival day of the record"),
+        TableColumn("arrival_unit", "date", "arrival day of the record"),
         *_KEY_OF_RECORD,
         _key(source),
-        Column("event_time", "timestamp", "when the event happened"),
-        Column(
+        TableColumn("event_time", "timestamp", "when the event happened"),
+        TableColumn(
             "running_max",
             "timestamp",
             "latest event time up to this record in its arrival unit and source partition",
@@ -76,45 +80,51 @@ def raw_events(source: Source) -> Columns:
 def arrival_log() -> Columns:
     """The columns of a source partition's part of an arrival unit; the row commits the unit."""
     return (
-        Column("arrival_unit", "date", "arrival day"),
-        Column("source_partition", "string", "source partition; null if no record was accepted"),
-        Column("first_offset", "bigint", "offset of the first record"),
-        Column("last_offset", "bigint", "offset of the last record"),
-        Column("rows", "bigint", "number of accepted records"),
-        Column("max_event_time", "timestamp", "latest event time of the accepted records"),
-        Column("unit_rejected", "bigint", "number of rejected records, all partitions together"),
-        Column("watermark", "timestamp", "watermark after these records, as decided then"),
+        TableColumn("arrival_unit", "date", "arrival day"),
+        TableColumn(
+            "source_partition", "string", "source partition; null if no record was accepted"
+        ),
+        TableColumn("first_offset", "bigint", "offset of the first record"),
+        TableColumn("last_offset", "bigint", "offset of the last record"),
+        TableColumn("rows", "bigint", "number of accepted records"),
+        TableColumn("max_event_time", "timestamp", "latest event time of the accepted records"),
+        TableColumn(
+            "unit_rejected", "bigint", "number of rejected records, all partitions together"
+        ),
+        TableColumn("watermark", "timestamp", "watermark after these records, as decided then"),
         _BATCH,
-        Column("stream", "string", "id of the stream that brought them; null if a run by days did"),
+        TableColumn(
+            "stream", "string", "id of the stream that brought them; null if a run by days did"
+        ),
     )
 
 
 def computed_days() -> Columns:
     """The column of the days whose results are computed to the end."""
-    return (Column("arrival_unit", "date", "arrival day"),)
+    return (TableColumn("arrival_unit", "date", "arrival day"),)
 
 
 def landed_files() -> Columns:
     """The columns of a landed file as it was when it was ingested."""
     return (
-        Column("arrival_unit", "date", "arrival day: the name of the file's folder"),
-        Column("file", "string", "name of the file"),
-        Column("size_bytes", "bigint", "size of the file"),
-        Column("written", "timestamp", "when the file was last written"),
-        Column("accepted", "bigint", "number of its records that were accepted"),
-        Column("rejected", "bigint", "number of its records that were rejected"),
+        TableColumn("arrival_unit", "date", "arrival day: the name of the file's folder"),
+        TableColumn("file", "string", "name of the file"),
+        TableColumn("size_bytes", "bigint", "size of the file"),
+        TableColumn("written", "timestamp", "when the file was last written"),
+        TableColumn("accepted", "bigint", "number of its records that were accepted"),
+        TableColumn("rejected", "bigint", "number of its records that were rejected"),
     )
 
 
 def quarantined_files() -> Columns:
     """The columns of a bad landed file that was left out."""
     return (
-        Column("arrival_unit", "date", "arrival day that lacks the file's records"),
-        Column("file", "string", "the file, as the day of its folder and its name"),
-        Column("size_bytes", "bigint", "size of the file; null if its name can't be listed"),
-        Column("written", "timestamp", "when the file was last written; null if not known"),
-        Column("cause", "string", "what is wrong with the file"),
-        Column("fix", "string", "what to do"),
+        TableColumn("arrival_unit", "date", "arrival day that lacks the file's records"),
+        TableColumn("file", "string", "the file, as the day of its folder and its name"),
+        TableColumn("size_bytes", "bigint", "size of the file; null if its name can't be listed"),
+        TableColumn("written", "timestamp", "when the file was last written; null if not known"),
+        TableColumn("cause", "string", "what is wrong with the file"),
+        TableColumn("fix", "string", "what to do"),
         _BATCH,
     )
 
@@ -122,38 +132,40 @@ def quarantined_files() -> Columns:
 def rejected_records() -> Columns:
     """The columns of a record that was not accepted, with its text."""
     return (
-        Column("arrival_unit", "date", "arrival day of the record"),
-        Column("file", "string", "landed file that holds the record"),
-        Column("reason", "string", "why the record was rejected"),
-        Column("original", "string", "text of the record"),
+        TableColumn("arrival_unit", "date", "arrival day of the record"),
+        TableColumn("file", "string", "landed file that holds the record"),
+        TableColumn("reason", "string", "why the record was rejected"),
+        TableColumn("original", "string", "text of the record"),
     )
 
 
 def late_records(source: Source) -> Columns:
     """The columns of a record that no window counts, with the reason."""
     return (
-        Column("arrival_unit", "date", "arrival day after which no window can count the record"),
-        Column("record_arrival_unit", "date", "arrival day of the record"),
+        TableColumn(
+            "arrival_unit", "date", "arrival day after which no window can count the record"
+        ),
+        TableColumn("record_arrival_unit", "date", "arrival day of the record"),
         *_KEY_OF_RECORD,
         _key(source),
-        Column("event_time", "timestamp", "when the event happened"),
-        Column(
+        TableColumn("event_time", "timestamp", "when the event happened"),
+        TableColumn(
             "reason",
             "string",
             "late: every window was closed when it arrived; partly_late: some window was open, "
             "but none counts it; outside_windows: no window covers its event time",
         ),
-        Column(
+        TableColumn(
             "stream_time",
             "timestamp",
             "stream time of its source partition when it arrived, or the watermark if later",
         ),
-        Column(
+        TableColumn(
             "close_time",
             "timestamp",
             "stream_time less grace (and gap): windows that end before it were closed",
         ),
-        Column("late_by_ms", "bigint", "close_time less event_time, in milliseconds"),
+        TableColumn("late_by_ms", "bigint", "close_time less event_time, in milliseconds"),
         *_values(source),
     )
 
@@ -161,12 +173,12 @@ def late_records(source: Source) -> Columns:
 def keyed_windows(source: Source, windows: Windows) -> Columns:
     """The columns of a window that an arrival unit changed or closed, as the unit left it."""
     return (
-        Column("arrival_unit", "date", "arrival day that changed or closed the window"),
+        TableColumn("arrival_unit", "date", "arrival day that changed or closed the window"),
         _key(source),
         *_window(windows),
         *_RECORDS,
         *_aggregates(source, windows),
-        Column("closed", "boolean", "true: the window is final; false: it can still change"),
+        TableColumn("closed", "boolean", "true: the window is final; false: it can still change"),
         _BATCH,
     )
 
@@ -174,7 +186,7 @@ def keyed_windows(source: Source, windows: Windows) -> Columns:
 def final_windows(source: Source, windows: Windows) -> Columns:
     """The columns of a window that an arrival unit closed."""
     return (
-        Column("arrival_unit", "date", "arrival day that closed the window"),
+        TableColumn("arrival_unit", "date", "arrival day that closed the window"),
         _key(source),
         *_window(windows),
         *_RECORDS,
@@ -186,34 +198,36 @@ def corrections(source: Source, windows: Windows) -> Columns:
     """The columns of a published final window that a correction changed, retracted or added."""
     result = (*_RECORDS, *_aggregates(source, windows))
     return (
-        Column("correction", "bigint", "number of the correction: 1, 2, ... in this definition"),
-        Column("arrival_unit", "date", "arrival day that closed the window"),
+        TableColumn(
+            "correction", "bigint", "number of the correction: 1, 2, ... in this definition"
+        ),
+        TableColumn("arrival_unit", "date", "arrival day that closed the window"),
         _key(source),
         *_window(windows),
-        Column("change", "string", "changed, retracted or added"),
-        Column("cause", "string", "why, as given by whoever ran the correction"),
-        Column("old", result, "result before the correction; null if the window was added"),
-        Column("new", result, "result after the correction; null if the window was retracted"),
+        TableColumn("change", "string", "changed, retracted or added"),
+        TableColumn("cause", "string", "why, as given by whoever ran the correction"),
+        TableColumn("old", result, "result before the correction; null if the window was added"),
+        TableColumn("new", result, "result after the correction; null if the window was retracted"),
     )
 
 
 def alerts(source: Source, windows: Windows) -> Columns:
     """The columns of a rule that a final window broke."""
     return (
-        Column("arrival_unit", "date", "arrival day that closed the window"),
-        Column("rule", "string", "name of the rule"),
+        TableColumn("arrival_unit", "date", "arrival day that closed the window"),
+        TableColumn("rule", "string", "name of the rule"),
         _key(source),
         *_window(windows),
         *_RECORDS,
         *_aggregates(source, windows),
         _SEVERITY,
-        Column("episode_start", "timestamp", "start of the first window of the episode"),
-        Column(
+        TableColumn("episode_start", "timestamp", "start of the first window of the episode"),
+        TableColumn(
             "correction",
             "bigint",
             "number of the correction that raised the alert; null if it was raised at first",
         ),
-        Column(
+        TableColumn(
             "retracted_by",
             "bigint",
             "number of the correction that retracted the alert; null while it stands",
@@ -224,32 +238,34 @@ def alerts(source: Source, windows: Windows) -> Columns:
 def notifications(source: Source, windows: Windows) -> Columns:
     """The columns of an event in the life of an episode."""
     return (
-        Column("arrival_unit", "date", "arrival day that made it happen"),
-        Column("notification_id", "string", "digest of what it is about; the same in every run"),
-        Column("rule", "string", "name of the rule"),
+        TableColumn("arrival_unit", "date", "arrival day that made it happen"),
+        TableColumn(
+            "notification_id", "string", "digest of what it is about; the same in every run"
+        ),
+        TableColumn("rule", "string", "name of the rule"),
         _key(source),
-        Column("episode_start", "timestamp", "start of the first window of the episode"),
-        Column(
+        TableColumn("episode_start", "timestamp", "start of the first window of the episode"),
+        TableColumn(
             "event",
             "string",
             "opened, worsened or ended; retracted: a correction left no alert of the episode",
         ),
         *_window(windows, "worst window so far: "),
-        Column("record_count", "bigint", "number of records in that window"),
-        Column("aggregates", "string", "the window's aggregates, as JSON"),
-        Column("severity", "double", "the window's severity"),
-        Column("since", "timestamp", "first instant of the episode"),
-        Column(
+        TableColumn("record_count", "bigint", "number of records in that window"),
+        TableColumn("aggregates", "string", "the window's aggregates, as JSON"),
+        TableColumn("severity", "double", "the window's severity"),
+        TableColumn("since", "timestamp", "first instant of the episode"),
+        TableColumn(
             "until",
             "timestamp",
             "end of the last window so far; of a silence that ended: the key's next record",
         ),
-        Column(
+        TableColumn(
             "correction",
             "bigint",
             "number of the correction that made it happen; null if none did",
         ),
-        Column(
+        TableColumn(
             "retracted_by",
             "bigint",
             "number of the correction after which it had not happened; null while it stands",
@@ -260,47 +276,49 @@ def notifications(source: Source, windows: Windows) -> Columns:
 def failed_windows(source: Source, windows: Windows) -> Columns:
     """The columns of an aggregate of a closed window that can't be computed."""
     return (
-        Column("arrival_unit", "date", "arrival day that closed the window"),
+        TableColumn("arrival_unit", "date", "arrival day that closed the window"),
         _key(source),
         *_window(windows),
-        Column("aggregate", "string", "name of the aggregate"),
-        Column("message", "string", "why it can't be computed, and what to do"),
+        TableColumn("aggregate", "string", "name of the aggregate"),
+        TableColumn("message", "string", "why it can't be computed, and what to do"),
     )
 
 
 def firings(source: Source, windows: Windows) -> Columns:
     """The columns of a firing of a window."""
     return (
-        Column("arrival_unit", "date", "arrival day that made the window fire"),
+        TableColumn("arrival_unit", "date", "arrival day that made the window fire"),
         _key(source),
         *_window(windows),
         *_FIRING,
-        Column(
+        TableColumn(
             "cause", "string", "RECORD: the window got a record; STREAM_TIME: stream time advanced"
         ),
-        Column("stream_time", "timestamp", "stream time at the firing"),
-        Column("fired_after", "bigint", "offset of the record after which the window fired"),
+        TableColumn("stream_time", "timestamp", "stream time at the firing"),
+        TableColumn("fired_after", "bigint", "offset of the record after which the window fired"),
         *(_FIRED_AFTER if source.has_several_partitions else ()),
         *_RECORDS,
         *_aggregates(source, windows),
-        Column("is_final", "boolean", "true: the window was closed at the firing"),
+        TableColumn("is_final", "boolean", "true: the window was closed at the firing"),
     )
 
 
 def early_warnings(source: Source, windows: Windows) -> Columns:
     """The columns of a rule that a firing broke before its window closed."""
     return (
-        Column("arrival_unit", "date", "arrival day that raised the warning, or closed its window"),
-        Column("rule", "string", "name of the rule"),
+        TableColumn(
+            "arrival_unit", "date", "arrival day that raised the warning, or closed its window"
+        ),
+        TableColumn("rule", "string", "name of the rule"),
         _key(source),
         *_window(windows),
-        Column(
+        TableColumn(
             "state",
             "string",
             "open: just raised; confirmed or withdrawn: the final result breaks the rule, or not",
         ),
         *_FIRING,
-        Column("stream_time", "timestamp", "stream time at the firing"),
+        TableColumn("stream_time", "timestamp", "stream time at the firing"),
         *_RECORDS,
         *_aggregates(source, windows),
         _SEVERITY,
@@ -310,47 +328,53 @@ def early_warnings(source: Source, windows: Windows) -> Columns:
 def processed(source: Source, windows: Windows) -> Columns:
     """The columns of a row that a user's function made of a firing."""
     columns = {} if windows.process is None else windows.process.columns
-    made = (Column(name, kind, "result of the function") for name, kind in columns.items())
+    made = (TableColumn(name, kind, "result of the function") for name, kind in columns.items())
     return (
-        Column("arrival_unit", "date", "arrival day that made the window fire"),
+        TableColumn("arrival_unit", "date", "arrival day that made the window fire"),
         _key(source),
         *_window(windows),
         *_FIRING,
-        Column("row_number", "bigint", "number of the row among those of its firing, from 0"),
+        TableColumn("row_number", "bigint", "number of the row among those of its firing, from 0"),
         *made,
     )
 
 
-def _window(windows: Windows, of: str = "") -> Iterable[Column]:
+def _window(windows: Windows, of: str = "") -> Iterable[TableColumn]:
     """The bounds of a window and, of row windows, the columns that name the row."""
     is_exclusive = isinstance(windows.spec, TimeWindows)
     end = "first instant after the window" if is_exclusive else "last instant of the window"
-    yield Column("window_start", "timestamp", f"{of}first instant of the window")
-    yield Column("window_end", "timestamp", f"{of}{end}")
+    yield TableColumn("window_start", "timestamp", f"{of}first instant of the window")
+    yield TableColumn("window_end", "timestamp", f"{of}{end}")
     yield from (column for column in _ROW if column.name in windows.row_key)
 
 
-def _key(source: Source) -> Column:
+def _key(source: Source) -> TableColumn:
     if isinstance(source.key, str):
-        return Column("key", source.types[source.key], f"the source's column {source.key}")
+        return TableColumn("key", source.types[source.key], f"the source's column {source.key}")
     if not source.key_columns:
-        return Column("key", "string", "null: all records have one key")
-    parts = (Column(name, source.types[name], "column of the source") for name in source.key)
-    return Column("key", tuple(parts), "the columns whose values each have windows of their own")
+        return TableColumn("key", "string", "null: all records have one key")
+    parts = (TableColumn(name, source.types[name], "column of the source") for name in source.key)
+    return TableColumn(
+        "key", tuple(parts), "the columns whose values each have windows of their own"
+    )
 
 
-def _arrival(source: Source) -> Iterable[Column]:
+def _arrival(source: Source) -> Iterable[TableColumn]:
     if source.arrival_column is not None:
         kind = source.types[source.arrival_column]
-        yield Column(source.arrival_column, kind, "when the record arrived; orders the records")
+        yield TableColumn(
+            source.arrival_column, kind, "when the record arrived; orders the records"
+        )
 
 
-def _values(source: Source) -> Iterable[Column]:
-    return (Column(name, kind, "value from the source") for name, kind in source.values.items())
+def _values(source: Source) -> Iterable[TableColumn]:
+    return (
+        TableColumn(name, kind, "value from the source") for name, kind in source.values.items()
+    )
 
 
-def _aggregates(source: Source, windows: Windows) -> Iterable[Column]:
+def _aggregates(source: Source, windows: Windows) -> Iterable[TableColumn]:
     types = windows.result_columns(source)
     for aggregate in windows.aggregate_list:
-        yield Column(aggregate.name, types[aggregate.name], str(aggregate))
-    yield Column("failed", "array<string>", "names of the aggregates that can't be computed")
+        yield TableColumn(aggregate.name, types[aggregate.name], str(aggregate))
+    yield TableColumn("failed", "array<string>", "names of the aggregates that can't be computed")

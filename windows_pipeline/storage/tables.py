@@ -9,10 +9,10 @@ from windows_pipeline.storage import catalog
 from windows_pipeline.storage.catalog import TableSpec
 from windows_pipeline.storage.table import Table
 
-SourceTables = catalog.SourceTables[Table]
+SourceTables = catalog.SourceTablesOf[Table]
 
 
-class WindowTables(catalog.WindowTables[Table]):
+class WindowTables(catalog.WindowTablesOf[Table]):
     """The tables of one named window definition."""
 
     def before_correction(self) -> WindowTables:
@@ -20,7 +20,7 @@ class WindowTables(catalog.WindowTables[Table]):
         return WindowTables(*map(with_any_grace, vars(self).values()))
 
 
-class FiringTables(catalog.FiringTables[Table]):
+class FiringTables(catalog.FiringTablesOf[Table]):
     """The tables of a definition that has a trigger."""
 
     def before_correction(self) -> FiringTables:

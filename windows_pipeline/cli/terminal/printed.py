@@ -20,7 +20,7 @@ from windows_pipeline.text.references import without_values
 if TYPE_CHECKING:  # importing them takes seconds, and `say` is wanted at once
     from windows_pipeline.checks.run import CheckResult
     from windows_pipeline.config import Pipeline
-    from windows_pipeline.jobs.days.runs import Waiting
+    from windows_pipeline.jobs.days.runs import WaitingDays
     from windows_pipeline.jobs.job import JobResult
     from windows_pipeline.jobs.quarantine import QuarantinedFile
     from windows_pipeline.sources.bad_files import BadFileError
@@ -63,7 +63,7 @@ def print_checks(
                 console.print(f"  {row}")
 
 
-def print_waiting(pipeline: str, waiting: Waiting, refused: Collection[str] = ()) -> bool:
+def print_waiting(pipeline: str, waiting: WaitingDays, refused: Collection[str] = ()) -> bool:
     """Prints which days lack results, and what computes them.
 
     Args:

@@ -39,7 +39,7 @@ _PathText = Annotated[
 ]
 
 
-class Column(Strict):
+class SourceColumn(Strict):
     """A column of the source, as `name: {type: ..., ...}`.
 
     Attributes:
@@ -61,21 +61,21 @@ class Column(Strict):
     since: Day | None = None
 
 
-def _short_if_plain(column: Column) -> Column | str:
+def _short_if_plain(column: SourceColumn) -> SourceColumn | str:
     """The type alone, if the file says no more: both forms then have one definition."""
-    is_plain = column == Column(type=column.type)
+    is_plain = column == SourceColumn(type=column.type)
     return column.type if is_plain else column
 
 
 def _form(value: object) -> str:
-    return LONG_FORM if isinstance(value, (dict, Column)) else SHORT_FORM
+    return LONG_FORM if isinstance(value, (dict, SourceColumn)) else SHORT_FORM
 
 
 SHORT_FORM, LONG_FORM = "type", "column"
 """What pydantic calls the two forms in the path of a mistake."""
 AnyColumn = Annotated[
     Annotated[ColumnType, Tag(SHORT_FORM)]
-    | Annotated[Column, AfterValidator(_short_if_plain), Tag(LONG_FORM)],
+    | Annotated[SourceColumn, AfterValidator(_short_if_plain), Tag(LONG_FORM)],
     Discriminator(_form),
 ]
 """A column of the source: its type, or the long form."""
@@ -105,22 +105,22 @@ class Derived(NamedTuple):
         return compile_column(self.text, self.readable, self.type, table)
 
 
-def type_of(column: str | Column) -> str:
+def type_of(column: str | SourceColumn) -> str:
     """The declared type of a column."""
     return column if isinstance(column, str) else column.type
 
 
-def table_type(column: str | Column) -> str:
+def table_type(column: str | SourceColumn) -> str:
     """The type of a column in tables, where numbers since 1970 are timestamps."""
     return "timestamp" if type_of(column) in EPOCHS else type_of(column)
 
 
-def long_forms(columns: Mapping[str, str | Column]) -> dict[str, Column]:
+def long_forms(columns: Mapping[str, str | SourceColumn]) -> dict[str, SourceColumn]:
     """The columns that the file declares in the long form."""
-    return {name: column for name, column in columns.items() if isinstance(column, Column)}
+    return {name: column for name, column in columns.items() if isinstance(column, SourceColumn)}
 
 
-def expressions(columns: Mapping[str, str | Column]) -> dict[str, str]:
+def expressions(columns: Mapping[str, str | SourceColumn]) -> dict[str, str]:
     """The expressions of the derived columns."""
     return {
         name: column.expression
@@ -129,7 +129,7 @@ def expressions(columns: Mapping[str, str | Column]) -> dict[str, str]:
     }
 
 
-def derived_columns(columns: Mapping[str, str | Column]) -> dict[str, Derived]:
+def derived_columns(columns: Mapping[str, str | SourceColumn]) -> dict[str, Derived]:
     """The derived columns, in declared order; each may read those before it.
 
     Raises:
@@ -148,7 +148,7 @@ def derived_columns(columns: Mapping[str, str | Column]) -> dict[str, Derived]:
 
 
 def column_problems(
-    columns: Mapping[str, str | Column], roles: Iterable[tuple[str, str]], file_format: str
+    columns: Mapping[str, str | SourceColumn], roles: Iterable[tuple[str, str]], file_format: str
 ) -> Iterator[Problem]:
     """Checks the fields of each long form, and the expressions of derived columns.
 
@@ -169,7 +169,7 @@ def column_problems(
     yield from _expression_problems(columns)
 
 
-def _misplaced(column: Column, file_format: str) -> Iterator[tuple[str, str, str]]:
+def _misplaced(column: SourceColumn, file_format: str) -> Iterator[tuple[str, str, str]]:
     """The fields that do not fit the column's other fields, with value, reason and fix."""
     if column.path is not None and column.expression is not None:
         text = (
@@ -187,14 +187,14 @@ def _misplaced(column: Column, file_format: str) -> Iterator[tuple[str, str, str
         yield "zone", column.zone, f"{text}; remove zone, or declare timestamp"
 
 
-def paths_of(columns: Mapping[str, str | Column]) -> dict[str, Path]:
+def paths_of(columns: Mapping[str, str | SourceColumn]) -> dict[str, Path]:
     """Where records hold the columns that are not derived."""
     derived = expressions(columns)
     declared = {name: column.path for name, column in long_forms(columns).items()}
     return {name: declared.get(name) or (name,) for name in columns if name not in derived}
 
 
-def _path_problems(columns: Mapping[str, str | Column]) -> Iterator[Problem]:
+def _path_problems(columns: Mapping[str, str | SourceColumn]) -> Iterator[Problem]:
     """Refuses a path that lies within another one, or differs from it in case only."""
     seen: dict[str, Path] = {}
     for name, path in paths_of(columns).items():
@@ -221,7 +221,7 @@ def _clash(path: Path, earlier: Path) -> str | None:
     return None
 
 
-def _expression_problems(columns: Mapping[str, str | Column]) -> Iterator[Problem]:
+def _expression_problems(columns: Mapping[str, str | SourceColumn]) -> Iterator[Problem]:
     derived = expressions(columns)
     if derived and len(derived) == len(columns):
         text = "are all derived; declare a column that records hold"

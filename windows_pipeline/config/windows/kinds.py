@@ -10,21 +10,21 @@ from windows_pipeline.config.windows.row_kinds import (
     TumbleRowsKind,
 )
 from windows_pipeline.config.windows.window_kinds import (
-    Forward,
-    Hopping,
-    Session,
-    Sliding,
-    Tumbling,
+    ForwardKind,
+    HoppingKind,
+    SessionKind,
+    SlidingKind,
+    TumblingKind,
     Windows,
 )
 from windows_pipeline.text.problems import nearest
 
 AnyWindows = (
-    Sliding
-    | Hopping
-    | Tumbling
-    | Session
-    | Forward
+    SlidingKind
+    | HoppingKind
+    | TumblingKind
+    | SessionKind
+    | ForwardKind
     | SlideRowsKind
     | TumbleRowsKind
     | SessionRowsKind
@@ -32,11 +32,11 @@ AnyWindows = (
 )
 
 KINDS: dict[str, type[Windows]] = {
-    "sliding": Sliding,
-    "hopping": Hopping,
-    "tumbling": Tumbling,
-    "session": Session,
-    "forward": Forward,
+    "sliding": SlidingKind,
+    "hopping": HoppingKind,
+    "tumbling": TumblingKind,
+    "session": SessionKind,
+    "forward": ForwardKind,
     **ROW_KINDS,
 }
 """The model of each kind, by the kind's name in the file."""

@@ -253,7 +253,7 @@ def _failed_sql(names: Sequence[str]) -> str | None:
     return f"arrays_overlap(`failed`, array({', '.join(map(repr, names))}))"
 
 
-class Sliding(Windows):
+class SlidingKind(Windows):
     """Windows of the records that are at most a time difference apart (rules B).
 
     Attributes:
@@ -274,7 +274,7 @@ class Sliding(Windows):
         return SlidingWindows(self.time_difference, self.grace, first_ms, self.emit_empty)
 
 
-class Forward(Windows):
+class ForwardKind(Windows):
     """Windows of one size that start at each distinct time of a key's records (rule B7).
 
     Attributes:
@@ -301,7 +301,7 @@ class Forward(Windows):
             yield Problem(("trigger",), self.kind, text)
 
 
-class Hopping(Windows):
+class HoppingKind(Windows):
     """Windows of one size that start at each multiple of an advance (rule C1).
 
     Attributes:
@@ -322,7 +322,7 @@ class Hopping(Windows):
         return TimeWindows(self.size, self.advance, self.grace, first_ms)
 
 
-class Tumbling(Windows):
+class TumblingKind(Windows):
     """Windows of one size, one after the other (rule C1).
 
     Attributes:
@@ -341,7 +341,7 @@ class Tumbling(Windows):
         return TimeWindows(self.size, self.size, self.grace, first_ms)
 
 
-class Session(Windows):
+class SessionKind(Windows):
     """Runs of a key's records in which no two consecutive ones are further apart than a gap (D).
 
     Attributes:

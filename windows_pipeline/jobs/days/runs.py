@@ -51,7 +51,7 @@ class DaysToRun(NamedTuple):
         return sorted({*self.ingest, *(day for days in self.compute.values() for day in days)})
 
 
-class Waiting(NamedTuple):
+class WaitingDays(NamedTuple):
     """Days that were ingested and are not computed.
 
     Attributes:
@@ -107,7 +107,7 @@ def of_all(pipeline: Pipeline, days: set[date]) -> DaysByWindows:
     return {name: sorted(days) for name in pipeline.windows} if days else {}
 
 
-def days_waiting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> Waiting:
+def days_waiting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> WaitingDays:
     """The days without results; none if a stream fills the tables, as it computes them itself."""
     log = _log(spark, pipeline, settings)
     ingested = [] if is_of_stream(log) else _ingested(log)
@@ -166,7 +166,7 @@ def _ms(instant: datetime | None) -> int | None:
 
 def _waiting(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, ingested: list[date]
-) -> Waiting:
+) -> WaitingDays:
     """The days without results among ingested days, which are in order."""
     missing = pipeline.partitions.start
     for day in ingested:
@@ -178,7 +178,7 @@ def _waiting(
         computed = set.intersection(*(noted_days(spark, table) for table in notes))
         if ready - computed:
             lacking[name] = sorted(ready - computed)
-    return Waiting(lacking, [day for day in ingested if day > missing], missing)
+    return WaitingDays(lacking, [day for day in ingested if day > missing], missing)
 
 
 def run_days(
