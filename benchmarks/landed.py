@@ -49,7 +49,7 @@ windows:
 """
 
 
-class Declared(NamedTuple):
+class LandedPipeline(NamedTuple):
     """The pipeline, its settings, and the folder of its one day."""
 
     settings: Settings
@@ -63,7 +63,7 @@ def declared(
     max_per_batch: int,
     arrival_ranges: int | None = None,
     busy: int = 3 * _RECORDS_A_WINDOW // 2,
-) -> Declared:
+) -> LandedPipeline:
     """The pipeline, settings for it, and where its files land: everything is in the folder.
 
     Args:
@@ -85,7 +85,7 @@ def declared(
     }
     landing = folder / name / _DAY
     landing.mkdir(parents=True)
-    return Declared(base.model_copy(update=own), load_pipeline(file), landing)
+    return LandedPipeline(base.model_copy(update=own), load_pipeline(file), landing)
 
 
 def land(

@@ -36,7 +36,7 @@ def rows(partition: int, first: int, last: int) -> set[Row]:
     return {(str(partition), one, f"{partition}:{one}") for one in range(first, last + 1)}
 
 
-class Stream:
+class TopicStream:
     """Runs of one stream with one checkpoint."""
 
     def __init__(self, spark: SparkSession, topic: KafkaTopic, folder: Path) -> None:
@@ -68,17 +68,17 @@ class Stream:
 
 
 @pytest.fixture
-def stream(spark: SparkSession, broker: KafkaBroker, tmp_path: Path) -> Callable[..., Stream]:
-    def make(name: str, batch: int | None = None, patience_ms: int = 20_000) -> Stream:
+def stream(spark: SparkSession, broker: KafkaBroker, tmp_path: Path) -> Callable[..., TopicStream]:
+    def make(name: str, batch: int | None = None, patience_ms: int = 20_000) -> TopicStream:
         options = {"default.api.timeout.ms": str(patience_ms)}
         topic = KafkaTopic(broker.servers, name, max_records_per_batch=batch, options=options)
-        return Stream(spark, topic, tmp_path / name)
+        return TopicStream(spark, topic, tmp_path / name)
 
     return make
 
 
 def test_each_offset_is_read_once_whatever_the_runs_and_restarts(
-    broker: KafkaBroker, stream: Callable[..., Stream]
+    broker: KafkaBroker, stream: Callable[..., TopicStream]
 ) -> None:
     """Rule A1: offsets order a partition's records; the partitions have offsets of their own."""
     broker.create_topic("once", 2)
@@ -130,7 +130,7 @@ def test_a_record_has_kafkas_own_key_text_and_time(
 
 
 def test_records_that_expired_before_they_were_read_are_an_error(
-    broker: KafkaBroker, stream: Callable[..., Stream]
+    broker: KafkaBroker, stream: Callable[..., TopicStream]
 ) -> None:
     """Rule A5: nothing is silently dropped."""
     broker.create_topic("expiry", 2)
@@ -151,7 +151,7 @@ def test_records_that_expired_before_they_were_read_are_an_error(
 
 
 def test_a_topic_that_is_created_again_is_an_error(
-    spark: SparkSession, broker: KafkaBroker, stream: Callable[..., Stream]
+    spark: SparkSession, broker: KafkaBroker, stream: Callable[..., TopicStream]
 ) -> None:
     topic = KafkaTopic(broker.servers, "again")
     broker.create_topic("again", 1)

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from tests.support.oracle.aggregates import aggregate as of_oracle
 from tests.support.spark_cases import PROPERTY
-from tests.support.windowed import Case, one_window, texts, windowed
+from tests.support.windowed import WindowedCase, one_window, texts, windowed
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.preaggregation.combine import (
     MAX_SLICE_RECORDS,
@@ -62,7 +62,7 @@ def rounded(total: Fraction) -> float:
         return math.inf if total > 0 else -math.inf
 
 
-def sums_of(case: Case) -> list[float]:
+def sums_of(case: WindowedCase) -> list[float]:
     present = [value or (0, (0, 0, 0)) for value in case.values]
     powers = np.array([power for power, _ in present], np.int64)
     limbs = np.array([limbs for _, limbs in present], np.int64).reshape(-1, 3).T.copy()
@@ -74,7 +74,7 @@ def sums_of(case: Case) -> list[float]:
 @settings(PROPERTY, max_examples=100)
 @given(windowed(MULTIPLES))
 @example(one_window([(HIGHEST_POWER, (0, 0, MOST)), (HIGHEST_POWER, (1, 0, -MOST))]))
-def test_sums_of_multiples_are_exact_and_rounded_once(case: Case) -> None:
+def test_sums_of_multiples_are_exact_and_rounded_once(case: WindowedCase) -> None:
     """Also where a partial sum, or the sum itself, is beyond the largest double."""
     wanted = [
         rounded(
@@ -152,7 +152,7 @@ REPEATED = st.tuples(st.sampled_from((0.0, -0.0, 1.5, -2.0, math.nan, math.inf))
 @settings(PROPERTY, max_examples=100)
 @given(windowed(REPEATED), st.sampled_from((0.0, 0.3, 0.5, 0.95, 1.0)))
 def test_distinct_counts_and_percentiles_weigh_values_by_their_records(
-    case: Case, which: float
+    case: WindowedCase, which: float
 ) -> None:
     """Rules A6, G1: a row of a slice is a value and the number of its records."""
     present = [value or (None, 2) for value in case.values]

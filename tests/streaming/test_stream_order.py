@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.log import LogRow
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.sources.tuning import IngestTuning
-from windows_pipeline.streaming.log_state import LogState, Part, state_of
+from windows_pipeline.streaming.log_state import BatchPart, LogState, state_of
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 
 DAY = date(2026, 1, 1)
@@ -67,11 +67,11 @@ def judged(draw: Random, records: int) -> list[Judged]:
 
 def in_one_pass(
     rows: list[Judged], before: LogState, files: list[str] | None = None
-) -> tuple[dict[int, tuple[int, int]], list[Part]]:
+) -> tuple[dict[int, tuple[int, int]], list[BatchPart]]:
     """Offset and running maximum by `n`, and the parts, by a loop over the records."""
     rank = {file: at for at, file in enumerate(files or sorted({row.file for row in rows}))}
     found: dict[int, tuple[int, int]] = {}
-    parts: list[Part] = []
+    parts: list[BatchPart] = []
     for place in sorted({(r.unit, r.source_partition) for r in rows if r.source_partition}):
         unit, partition = place
         logged = [row for row in before.log if (row.arrival_unit, row.source_partition) == place]
@@ -89,7 +89,9 @@ def in_one_pass(
             found[row.n] = (first + at, running)
         times = [row.event_time_ms for row in mine if row.event_time_ms is not None]
         assert partition is not None
-        parts.append(Part(unit, partition, first, first + len(mine) - 1, len(mine), max(times)))
+        parts.append(
+            BatchPart(unit, partition, first, first + len(mine) - 1, len(mine), max(times))
+        )
     return found, parts
 
 
@@ -186,7 +188,9 @@ def test_records_keep_the_offsets_of_their_topic(
     }
     assert numbers == expected
     rejected = sum(reason is not None for _, _, reason, _, _ in rows)
-    assert found.parts == [Part(unit, partition, 20, 119, 100 - rejected, largest_ms, rejected)]
+    assert found.parts == [
+        BatchPart(unit, partition, 20, 119, 100 - rejected, largest_ms, rejected)
+    ]
     assert found.rejected == {unit: rejected}
 
 

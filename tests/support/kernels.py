@@ -73,7 +73,7 @@ STRUCT = Keys(
 NONE_AT_ALL = Keys({}, {None: ()})
 
 
-class Read(NamedTuple):
+class ReadRecord(NamedTuple):
     """A record as a computed day reads it.
 
     Attributes:
@@ -94,7 +94,7 @@ class Asked(NamedTuple):
     """The records that a computed day reads, and the windows to compute of them."""
 
     definition: Definition
-    reads: list[Read]
+    reads: list[ReadRecord]
     close_before_ms: int
     close_after_ms: int
 
@@ -111,7 +111,7 @@ def whole_input(records: Sequence[Record], definition: Definition) -> Asked:
     for record in sorted(records, key=lambda each: each.id):
         own = record.source_partition
         stream_times[own] = max(record.event_time, stream_times.get(own, record.event_time))
-        reads.append(Read(record, stream_times[own] - delay_ms, own))
+        reads.append(ReadRecord(record, stream_times[own] - delay_ms, own))
     close_after_ms = min(stream_times.values(), default=NEVER_MS) - delay_ms
     return Asked(definition, reads, NEVER_MS, close_after_ms)
 
@@ -130,7 +130,7 @@ def by_unit(case: ArrivalsOf[Any]) -> dict[int, Asked]:
         unit: Asked(
             definition,
             [
-                Read(record, int(time) - delay_ms, partition, record.unit == unit)
+                ReadRecord(record, int(time) - delay_ms, partition, record.unit == unit)
                 for record in records
                 if record.unit <= unit
                 for time, partition in [positions[record.id]]
@@ -247,7 +247,7 @@ def _schema(keys: Keys) -> pa.Schema:
     return pa.schema(list(columns.items()))
 
 
-def _row(number: int, read: Read, keys: Keys) -> dict[str, Any]:
+def _row(number: int, read: ReadRecord, keys: Keys) -> dict[str, Any]:
     record = read.record
     return {
         "_computed_day": number,

@@ -104,7 +104,7 @@ class Met(NamedTuple):
     close_time_ms: int
 
 
-class Answer(NamedTuple):
+class SparkAnswer(NamedTuple):
     """What the engine says, as the oracle would, in no order."""
 
     windows: list[WindowRow]
@@ -234,7 +234,7 @@ def run_kernel(
     cuts: Sequence[int] = (),
     *,
     with_failed: bool = False,
-) -> Answer:
+) -> SparkAnswer:
     """Computes the given units (None for all) with the kernel, in one run.
 
     Args:
@@ -257,7 +257,7 @@ def answer_from(
     cuts: Sequence[int] = (),
     *,
     with_failed: bool = False,
-) -> Answer:
+) -> SparkAnswer:
     """The kernel's answer for records as they were met; see `run_kernel`."""
     closings = closings_of(timeline_of(case).units, case.definition.grace)
     return kernel_answer(case.definition, closings, aggregates, met, cuts, with_failed=with_failed)
@@ -271,7 +271,7 @@ def kernel_answer(
     cuts: Sequence[int] = (),
     *,
     with_failed: bool = False,
-) -> Answer:
+) -> SparkAnswer:
     """The same for computed days with these close times before and after them."""
     reasons = [reason_late(each.record, each.close_time_ms, definition) for each in met]
     in_time = [each for each, reason in zip(met, reasons, strict=True) if reason is None]
@@ -305,7 +305,7 @@ def kernel_answer(
         for each in in_time
         if (each.target, each.record.key, each.record.event_time, each.close_time_ms) in partly_late
     ]
-    return Answer(windows, on_arrival + on_closing)
+    return SparkAnswer(windows, on_arrival + on_closing)
 
 
 def rows_of(

@@ -16,8 +16,8 @@ from tests.support.oracle.windows import (
 )
 from tests.support.spark_cases import (
     FIRST_DAY,
-    Answer,
     Met,
+    SparkAnswer,
     closings_of,
     day_of,
     kernel_answer,
@@ -31,7 +31,7 @@ from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline
 from windows_pipeline.incremental.records import day_number
 from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.streaming.log_state import LogState, Part, log_rows, state_of
+from windows_pipeline.streaming.log_state import BatchPart, LogState, log_rows, state_of
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 
 AGGREGATES: Aggregates = {
@@ -276,13 +276,13 @@ def _numbered(arrived: Iterable[Record], before: LogState, batch: int) -> list[S
     return numbered
 
 
-def _parts(fresh: Iterable[Stored]) -> list[Part]:
+def _parts(fresh: Iterable[Stored]) -> list[BatchPart]:
     by_key: dict[tuple[int, str], list[Record]] = {}
     for one in fresh:
         key = (one.record.unit, _partition(one.record))
         by_key.setdefault(key, []).append(one.record)
     return [
-        Part(
+        BatchPart(
             day_of(unit),
             partition,
             records[0].offset,
@@ -298,11 +298,11 @@ def _partition(record: Record) -> str:
     return str(record.source_partition)
 
 
-def _closed(answer: Answer) -> list[WindowRow]:
+def _closed(answer: SparkAnswer) -> list[WindowRow]:
     return [row for row in answer.windows if row.closed]
 
 
-def _partly_late(answer: Answer) -> list[LateRow]:
+def _partly_late(answer: SparkAnswer) -> list[LateRow]:
     return [row for row in answer.late if row.reason == "partly_late"]
 
 

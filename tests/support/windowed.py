@@ -30,7 +30,7 @@ class Timed(NamedTuple):
     value: Any
 
 
-class Case(NamedTuple):
+class WindowedCase(NamedTuple):
     """Records with values, windows over them, and the records inside each."""
 
     records: WindowedRecords
@@ -42,7 +42,7 @@ class Case(NamedTuple):
         times = self.records.time_ms.tolist()
         return [[Timed(times[r], self.values[r]) for r in inside] for inside in self.inside]
 
-    def as_type(self, kind: str) -> Case:
+    def as_type(self, kind: str) -> WindowedCase:
         """With the values as a column of a type gives them back."""
         return self._replace(values=pa.array(self.values, arrow_of(kind)).to_pylist())
 
@@ -59,7 +59,7 @@ class Case(NamedTuple):
 
 
 def noted(
-    case: Case, function: Function | UserAggregate, kind: str
+    case: WindowedCase, function: Function | UserAggregate, kind: str
 ) -> tuple[list[Any], list[list[str]]]:
     """The engine's answer where failures are noted, and the failed aggregates (rule G3)."""
     noting = case.records._replace(noted=[])
@@ -78,7 +78,7 @@ def named(window: int) -> str:
 
 
 @st.composite
-def swept(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Case:
+def swept(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> WindowedCase:
     """Sliding windows of up to three keys; some records were partly late, some values null."""
     sizes = draw(st.lists(st.integers(1, 7), min_size=1, max_size=3))
     times = [
@@ -114,11 +114,11 @@ def swept(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Case:
         for group, end in zip(windows.group.tolist(), windows.end_ms.tolist(), strict=True)
     ]
     records = WindowedRecords(starts, np.array(times, np.int64), windows, named)
-    return Case(records, [draw(values | st.none()) for _ in times], inside)
+    return WindowedCase(records, [draw(values | st.none()) for _ in times], inside)
 
 
 @st.composite
-def free(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Case:
+def free(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> WindowedCase:
     """One key's records leave in their order, each at a moment after it entered."""
     leave = sorted(draw(st.lists(st.integers(1, 20), max_size=10)))
     enter = [draw(st.integers(0, last - 1)) for last in leave]
@@ -136,15 +136,15 @@ def free(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Case:
     # Few event times, so that records of one time leave at several moments.
     times = np.array(sorted(draw(st.integers(0, 3)) for _ in leave), np.int64)
     records = WindowedRecords(np.array([0, len(leave)]), times, windows, named)
-    return Case(records, [draw(values | st.none()) for _ in leave], inside)
+    return WindowedCase(records, [draw(values | st.none()) for _ in leave], inside)
 
 
-def windowed(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Case]:
+def windowed(values: st.SearchStrategy[Any]) -> st.SearchStrategy[WindowedCase]:
     """Windows of the engine's sweep, or of any kind."""
     return swept(values) | free(values)
 
 
-def one_window(values: Sequence[Any], times: Sequence[int] | None = None) -> Case:
+def one_window(values: Sequence[Any], times: Sequence[int] | None = None) -> WindowedCase:
     """A single window that holds every record, all at one time by default."""
     size = len(values)
     windows = WindowArrays(
@@ -158,7 +158,7 @@ def one_window(values: Sequence[Any], times: Sequence[int] | None = None) -> Cas
     )
     time_ms = np.array([0] * size if times is None else times, np.int64)
     records = WindowedRecords(np.array([0, size]), time_ms, windows, named)
-    return Case(records, list(values), [list(range(size))])
+    return WindowedCase(records, list(values), [list(range(size))])
 
 
 def texts(values: Sequence[Any]) -> list[str]:

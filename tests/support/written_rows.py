@@ -86,7 +86,7 @@ KEYED: dict[str, dict[str, object]] = {
 """The fields by which a definition has a key or a filter of its own (rule A9)."""
 
 
-class Final(NamedTuple):
+class ExpectedFinal(NamedTuple):
     """A final row as the oracle has it: what names it, its window, and what that holds."""
 
     unit: int
@@ -139,16 +139,24 @@ def stored_key(keyed: str, key: str | None) -> object:
     return {"carrier": carrier, "origin": origin}
 
 
-def finals_of(records: Sequence[Record], units: int, kind: str) -> list[Final]:
+def finals_of(records: Sequence[Record], units: int, kind: str) -> list[ExpectedFinal]:
     definition = KINDS[kind][0]
     if isinstance(definition, Mapping):
         return [
-            Final(each.unit, (each.row.event_time, each.row.unit, each.row.offset), each.row.key,
-                  each.start, each.end, each.held)
+            ExpectedFinal(
+                each.unit,
+                (each.row.event_time, each.row.unit, each.row.offset),
+                each.row.key,
+                each.start,
+                each.end,
+                each.held,
+            )
             for each in final_rows_of_frames(records, units, definition, GRACE)
-        ]  # fmt: skip
+        ]
     return [
-        Final(row.unit, (row.time, row.arrived, row.offset), row.key, row.start, row.end, held)
+        ExpectedFinal(
+            row.unit, (row.time, row.arrived, row.offset), row.key, row.start, row.end, held
+        )
         for row, held in final_rows_with_records(records, units, definition, GRACE)
     ]
 
@@ -157,7 +165,7 @@ def write(
     pipeline: Pipeline,
     warehouse: str,
     records: Sequence[Record],
-    finals: Sequence[Final],
+    finals: Sequence[ExpectedFinal],
     keyed: str,
 ) -> None:
     units = max((each.unit for each in records), default=0) + 1

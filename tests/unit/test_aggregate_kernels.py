@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.spark_cases import PROPERTY
-from tests.support.windowed import Case, Timed, one_window, swept, texts, windowed
+from tests.support.windowed import Timed, WindowedCase, one_window, swept, texts, windowed
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.kernels.aggregates.dispatch import (
     aggregate_windows,
@@ -158,7 +158,7 @@ def test_percentile(values: list[Any], percentage: float, result: float) -> None
 
 @PROPERTY
 @given(windowed(st.integers(0, 9)))
-def test_first_and_last_event_time(case: Case) -> None:
+def test_first_and_last_event_time(case: WindowedCase) -> None:
     """Of all records, also those without a value; null in an empty window."""
     first, last = event_time_bounds(case.records)
     times = [[each.time_ms for each in held] for held in case.held()]
@@ -168,7 +168,7 @@ def test_first_and_last_event_time(case: Case) -> None:
 
 @PROPERTY
 @given(swept(st.integers(0, 3)), st.randoms(use_true_random=False))
-def test_records_of_one_time_may_stand_in_any_order(case: Case, random: Any) -> None:
+def test_records_of_one_time_may_stand_in_any_order(case: WindowedCase, random: Any) -> None:
     """Rule G2: no result depends on the order of arrival."""
     times, starts = case.records.time_ms.tolist(), case.records.starts.tolist()
     group = [sum(start <= r for start in starts[1:]) for r in range(len(times))]
@@ -193,7 +193,7 @@ def test_lists_come_in_parts_that_fit_in_memory() -> None:
 
     @settings(PROPERTY, max_examples=100)
     @given(windowed(st.integers(0, 9)))
-    def check(case: Case) -> None:
+    def check(case: WindowedCase) -> None:
         column = pa.array(case.values, pa.int64())
         whole = [aggregate_windows(each, column, case.records) for each in (lists, total)]
         parts = list(parts_of(case.records, [total, lists], tuning))

@@ -16,7 +16,7 @@ from tests.support.oracle.aggregates import AggregateFailedError, aggregate
 from tests.support.oracle.windows import Aggregates, Record, keyed_windows
 from tests.support.spark_cases import PROPERTY, run_kernel, texts
 from tests.support.strategies import Arrivals, arrivals
-from tests.support.windowed import Case, noted, one_window, windowed
+from tests.support.windowed import WindowedCase, noted, one_window, windowed
 from windows_pipeline.aggregates import Function, UserAggregate
 
 LARGE = st.sampled_from((2**63 - 1, -(2**63), 2**62, -(2**62), 1, -1, 0))
@@ -27,7 +27,9 @@ POISON = 3
 SUMS: Aggregates = {"sum": ("sum", "whole"), "mean": ("avg", "whole"), "real": ("sum", "real")}
 
 
-def by_oracle(case: Case, function: Function, kind: str) -> tuple[list[Any], list[list[str]]]:
+def by_oracle(
+    case: WindowedCase, function: Function, kind: str
+) -> tuple[list[Any], list[list[str]]]:
     """Each window's own values by the oracle, and the failed aggregates."""
     values: list[Any] = []
     failed: list[list[str]] = []
@@ -44,7 +46,7 @@ def by_oracle(case: Case, function: Function, kind: str) -> tuple[list[Any], lis
 
 @settings(PROPERTY)
 @given(windowed(LARGE))
-def test_a_sum_of_integers_is_null_where_it_overflows(case: Case) -> None:
+def test_a_sum_of_integers_is_null_where_it_overflows(case: WindowedCase) -> None:
     """Rules G2, G3: and in no other window, whatever windows are beside it."""
     found = noted(case, Function.SUM, "bigint")
     assert found == by_oracle(case, Function.SUM, "bigint")
@@ -53,7 +55,9 @@ def test_a_sum_of_integers_is_null_where_it_overflows(case: Case) -> None:
 @pytest.mark.parametrize("function", [Function.SUM, Function.AVG])
 @settings(PROPERTY)
 @given(case=windowed(TOO_LARGE))
-def test_a_decimal_is_null_where_its_type_does_not_hold_it(function: Function, case: Case) -> None:
+def test_a_decimal_is_null_where_its_type_does_not_hold_it(
+    function: Function, case: WindowedCase
+) -> None:
     """Rules G2, G3."""
     kind = "decimal(38,0)"
     assert noted(case, function, kind) == by_oracle(case, function, kind)
@@ -126,7 +130,7 @@ def not_two(values: list[int]) -> list[int] | None:
 @settings(PROPERTY)
 @given(case=windowed(VALUES))
 def test_a_window_of_a_users_aggregate_fails_where_it_fails_alone(
-    user: UserAggregate, alone: Callable[[list[int]], list[int] | None], case: Case
+    user: UserAggregate, alone: Callable[[list[int]], list[int] | None], case: WindowedCase
 ) -> None:
     """Rule G3: an accumulator that an error left half-changed spoils no other window."""
     own = [[each.value for each in held if each.value is not None] for held in case.held()]

@@ -54,7 +54,7 @@ Row = dict[str, Any]
 Group = tuple[int, str | None]
 
 
-class Case(NamedTuple):
+class RecountCase(NamedTuple):
     """Right and wrong windows, and records that are not late."""
 
     spec: SlidingWindows
@@ -72,7 +72,7 @@ def in_time(row: Row, spec: SlidingWindows) -> bool:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn) -> RecountCase:
     """Cases with few instants, so that bounds coincide, and with repeated and missing windows."""
     difference = draw(st.integers(1, 6))
     base = st.sampled_from(draw(st.sampled_from((BASES_MS, BASES_MS[:1]))))
@@ -104,7 +104,7 @@ def cases(draw: st.DrawFn) -> Case:
     least = draw(st.integers(0, 15))
     records = draw(st.lists(record, min_size=least, max_size=25))
     windows = draw(st.lists(window, min_size=least, max_size=25))
-    return Case(spec, [row for row in records if in_time(row, spec)], windows)
+    return RecountCase(spec, [row for row in records if in_time(row, spec)], windows)
 
 
 def group_of(row: Row) -> Group:
@@ -136,7 +136,7 @@ def counts_in(record: Row, end_ms: int, spec: SlidingWindows) -> bool:
     )
 
 
-def expected_recount(window: Row, case: Case) -> Row:
+def expected_recount(window: Row, case: RecountCase) -> Row:
     """The recount of a window, with the exact first event time."""
     spec, end_ms = case.spec, window["_window_end_ms"]
     records = [record for record in case.records if group_of(record) == group_of(window)]
@@ -174,7 +174,7 @@ def overlap(one: Row, other: Row, spec: SlidingWindows) -> bool:
     return abs(between_ms) <= spec.time_difference_ms
 
 
-def is_held(record: Row, case: Case) -> bool:
+def is_held(record: Row, case: RecountCase) -> bool:
     return any(
         counts_in(record, window["_window_end_ms"], case.spec)
         for window in case.windows
@@ -183,7 +183,7 @@ def is_held(record: Row, case: Case) -> bool:
 
 
 def recount_of(
-    case: Case,
+    case: RecountCase,
     cuts: Sequence[int] = (),
     chunk_rows: int = CHUNK_ROWS,
     shard_ms: int | None = None,
@@ -196,7 +196,7 @@ def recount_of(
     ]
 
 
-def parts(row: Row, case: Case, shard_ms: int | None) -> list[Row]:
+def parts(row: Row, case: RecountCase, shard_ms: int | None) -> list[Row]:
     """Copies of a row for the time shards that need it; its own shard is the one it ends in."""
     difference = case.spec.time_difference_ms
     own = row["_window_end_ms"] if row["is_window"] else row["_event_time_ms"] + difference
@@ -226,12 +226,12 @@ def only(row: Row, names: Iterable[str]) -> Row:
     st.randoms(use_true_random=False),
 )
 def test_windows_and_new_records_are_recounted_within_their_key(
-    case: Case, cuts: list[int], chunk_rows: int, longer_ms: int | None, random: Random
+    case: RecountCase, cuts: list[int], chunk_rows: int, longer_ms: int | None, random: Random
 ) -> None:
     """Rules A5, B2, B4 to B6: in any order of rows, with any batches and time shards."""
     reach_ms = case.spec.time_difference_ms + 1
     shard_ms = None if longer_ms is None else 3 * reach_ms + longer_ms
-    shuffled = Case(
+    shuffled = RecountCase(
         case.spec,
         random.sample(case.records, len(case.records)),
         random.sample(case.windows, len(case.windows)),
@@ -282,7 +282,7 @@ def test_windows_and_new_records_are_recounted_within_their_key(
 
 @PROPERTY
 @given(cases().filter(lambda case: case.spec.first_window_start_ms is None))
-def test_forward_windows_hold_what_sliding_windows_of_their_bounds_hold(case: Case) -> None:
+def test_forward_windows_hold_what_sliding_windows_of_their_bounds_hold(case: RecountCase) -> None:
     """Rules B2, B7: both count a record from its own time, or its close time, to a length later."""
     rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, None)]
     found = []
@@ -300,14 +300,16 @@ def test_a_window_without_an_end_holds_no_record() -> None:
         "_is_new": True, "is_window": False,
     }  # fmt: skip
     whole = {"_computed_day": 0, "key": "a", "is_window": True, "_window_end_ms": 5}
-    rows = recount_of(Case(SlidingWindows(3, 0), [record], [{**whole, "_window_end_ms": None}]))
+    rows = recount_of(
+        RecountCase(SlidingWindows(3, 0), [record], [{**whole, "_window_end_ms": None}])
+    )
     assert [(row["is_window"], row["recount"], row["counted"]) for row in rows] == [
         (True, 0, None),
         (False, None, None),
         (False, None, 0),
     ]
     rows = recount_of(
-        Case(SlidingWindows(3, 0), [record], [{**whole, "_window_end_ms": None}, whole])
+        RecountCase(SlidingWindows(3, 0), [record], [{**whole, "_window_end_ms": None}, whole])
     )
     assert [(row["_window_end_ms"], row["recount"], row["counted"]) for row in rows] == [
         (None, 0, None),
@@ -358,4 +360,4 @@ def test_many_keys_and_a_hot_key_are_recounted_as_each_key_alone() -> None:
 def test_an_empty_partition_gives_no_rows() -> None:
     """Spark passes no batches for an empty partition."""
     assert list(RecountKernel(SlidingWindows(10, 0))(iter([]))) == []
-    assert recount_of(Case(SlidingWindows(10, 0), [], [])) == []
+    assert recount_of(RecountCase(SlidingWindows(10, 0), [], [])) == []

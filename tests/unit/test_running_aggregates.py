@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.oracle.aggregates import Number, aggregate
 from tests.support.spark_cases import PROPERTY
-from tests.support.windowed import Case, free
+from tests.support.windowed import WindowedCase, free
 from windows_pipeline.kernels.aggregates.running import (
     running_count,
     running_largest,
@@ -24,21 +24,21 @@ INTEGERS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from((2**63 - 1, -(2**6
 DOUBLES = st.floats() | st.sampled_from((0.0, -0.0, 1e16, 1.0, 5e-324, math.nan, -math.nan))
 
 
-def numbers_of(case: Case, dtype: type) -> tuple[np.ndarray, np.ndarray]:
+def numbers_of(case: WindowedCase, dtype: type) -> tuple[np.ndarray, np.ndarray]:
     """The values with some number for each null, and a mask of the values that are not null."""
     dense = [7 if value is None else value for value in case.values]
     valid = [value is not None for value in case.values]
     return np.array(dense, dtype), np.array(valid, np.bool_)
 
 
-def each(case: Case, function: str) -> list[Number | None]:
+def each(case: WindowedCase, function: str) -> list[Number | None]:
     """The oracle's aggregate of each window's own values."""
     return [aggregate(function, [case.values[r] for r in held]) for held in case.inside]
 
 
 @PROPERTY
 @given(free(INTEGERS))
-def test_counts_and_integer_sums_are_exact(case: Case) -> None:
+def test_counts_and_integer_sums_are_exact(case: WindowedCase) -> None:
     """Rules A6 and G2; the sums also beyond 64 bits."""
     numbers, valid = numbers_of(case, np.int64)
     counts = running_count(case.records.windows, valid)
@@ -51,7 +51,7 @@ def test_counts_and_integer_sums_are_exact(case: Case) -> None:
 
 @PROPERTY
 @given(free(DOUBLES))
-def test_double_sums_are_those_of_the_windows_own_values(case: Case) -> None:
+def test_double_sums_are_those_of_the_windows_own_values(case: WindowedCase) -> None:
     """Rule G2: correctly rounded; NaN and infinities of one window are not in the next."""
     numbers, valid = numbers_of(case, np.float64)
     counts = running_count(case.records.windows, valid)
@@ -62,7 +62,7 @@ def test_double_sums_are_those_of_the_windows_own_values(case: Case) -> None:
 
 
 def largest_values(
-    case: Case, dtype: type, turn: Callable[[np.ndarray], np.ndarray]
+    case: WindowedCase, dtype: type, turn: Callable[[np.ndarray], np.ndarray]
 ) -> list[Number | None]:
     numbers, valid = numbers_of(case, dtype)
     records = running_largest(case.records.windows, turn(order_codes(numbers)), valid)
@@ -72,7 +72,9 @@ def largest_values(
 
 @PROPERTY
 @given(free(INTEGERS), free(DOUBLES))
-def test_smallest_and_largest_are_among_the_windows_own(whole: Case, real: Case) -> None:
+def test_smallest_and_largest_are_among_the_windows_own(
+    whole: WindowedCase, real: WindowedCase
+) -> None:
     """Rules A6 and G1, with NaN as the largest, as in Spark."""
     for case, dtype in ((whole, np.int64), (real, np.float64)):
         largest = largest_values(case, dtype, lambda codes: codes)

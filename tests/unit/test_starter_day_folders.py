@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from windows_pipeline.starter.day_folders import ArrivalDay, Landed, copy_by_day
+from windows_pipeline.starter.day_folders import ArrivalDay, CopiedDays, copy_by_day
 from windows_pipeline.starter.files import find_files
 from windows_pipeline.starter.sample import Share, read_sample
 
@@ -22,7 +22,7 @@ BY_TIME = ArrivalDay("ts", "timestamp", by_line=False)
 BY_LINE = ArrivalDay("ts", "timestamp", by_line=True)
 
 
-def copied(source: Path, target: Path, arrival: ArrivalDay = BY_TIME) -> Landed:
+def copied(source: Path, target: Path, arrival: ArrivalDay = BY_TIME) -> CopiedDays:
     return copy_by_day(find_files(source), target, target.parent, arrival)
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.spark_cases import PROPERTY
-from tests.support.windowed import Case, one_window, texts, windowed
+from tests.support.windowed import WindowedCase, one_window, texts, windowed
 from windows_pipeline.aggregates import Aggregate, Function
 
 EXACT = decimal.Context(prec=200, rounding=decimal.ROUND_HALF_UP)
@@ -48,7 +48,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def present(case: Case) -> list[list[Any]]:
+def present(case: WindowedCase) -> list[list[Any]]:
     return [[each.value for each in held if each.value is not None] for held in case.held()]
 
 
@@ -220,7 +220,7 @@ def test_variance(values: list[float | None], result: float | None) -> None:
 
 @PROPERTY
 @given(windowed(st.sampled_from((1.0, 2.0, 1e300, math.nan, math.inf, -math.inf))))
-def test_nan_and_infinities_leave_with_their_record(case: Case) -> None:
+def test_nan_and_infinities_leave_with_their_record(case: WindowedCase) -> None:
     """Rule G2: NaN in windows that hold NaN or an infinity, and in no other."""
     for function in VARIANCES:
         found = case.aggregated(function, "double").to_pylist()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.spark_cases import PROPERTY
-from tests.support.windowed import Case, Timed, one_window, swept, windowed
+from tests.support.windowed import Timed, WindowedCase, one_window, swept, windowed
 from windows_pipeline.aggregates import Function, UserAggregate
 from windows_pipeline.kernels.windows.arrays import WindowArrays
 
@@ -52,7 +52,7 @@ def order(timed: Timed) -> tuple[int, int]:
     return timed.time_ms, -1 if timed.value is None else timed.value
 
 
-def in_order(case: Case, *, nulls: bool = False) -> list[list[Any]]:
+def in_order(case: WindowedCase, *, nulls: bool = False) -> list[list[Any]]:
     return [
         [each.value for each in sorted(held, key=order) if nulls or each.value is not None]
         for held in case.held()
@@ -65,7 +65,7 @@ def in_order(case: Case, *, nulls: bool = False) -> list[list[Any]]:
 @settings(PROPERTY, max_examples=100)
 @given(case=windowed(VALUES))
 def test_values_are_merged_by_event_time_and_value(
-    merge: Callable[[Any, Any], Any], case: Case
+    merge: Callable[[Any, Any], Any], case: WindowedCase
 ) -> None:
     """Rules A6, B5 and G1: whatever a merge does to its first argument."""
     user = replace(LISTED, merge=merge)
@@ -76,7 +76,7 @@ def test_values_are_merged_by_event_time_and_value(
 
 @settings(PROPERTY, max_examples=100)
 @given(windowed(VALUES))
-def test_with_an_inverse_each_record_enters_and_leaves_once(case: Case) -> None:
+def test_with_an_inverse_each_record_enters_and_leaves_once(case: WindowedCase) -> None:
     """Rules A6 and G1."""
     calls: Counter[str] = Counter()
 
@@ -102,7 +102,7 @@ def test_with_an_inverse_each_record_enters_and_leaves_once(case: Case) -> None:
 
 @settings(PROPERTY, max_examples=100)
 @given(windowed(VALUES))
-def test_a_result_does_not_change_with_its_accumulator(case: Case) -> None:
+def test_a_result_does_not_change_with_its_accumulator(case: WindowedCase) -> None:
     """A result that is part of an accumulator which later changes in place is a copy."""
 
     def taken_out(accumulator: list[Any], value: Any) -> list[Any]:
@@ -193,7 +193,7 @@ def test_a_result_of_another_type_names_aggregate_and_window() -> None:
 
 @PROPERTY
 @given(swept(VALUES))
-def test_a_group_begins_anew(case: Case) -> None:
+def test_a_group_begins_anew(case: WindowedCase) -> None:
     """No value of one key is in windows of another key."""
     total = UserAggregate(
         int, lambda a, v: a + v, lambda a, b: a + b, int, "bigint", lambda a, v: a - v

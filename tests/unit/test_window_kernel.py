@@ -22,7 +22,7 @@ from tests.support.kernels import (
     TWO_COLUMNS,
     Asked,
     Keys,
-    Read,
+    ReadRecord,
     by_unit,
     reasons_of,
     runs_of,
@@ -315,6 +315,6 @@ def test_the_furthest_times_and_the_longest_windows_do_not_overflow(definition: 
 
 @pytest.mark.parametrize("time_ms", [MAX_INSTANT_MS + 1, -MAX_INSTANT_MS - 1, 2**63 - 1, -(2**63)])
 def test_times_beyond_the_range_are_refused(time_ms: int) -> None:
-    read = Read(arriving(time_ms)[0], close_time_ms=None, merged_as=0)
+    read = ReadRecord(arriving(time_ms)[0], close_time_ms=None, merged_as=0)
     with pytest.raises(ValueError, match=f"event time {time_ms} ms is out of range"):
         windows_of({0: Asked(ForwardDefinition(1, 0), [read], NEVER_MS, NEVER_MS)}, {})

@@ -241,7 +241,7 @@ def trace(
     settings, found = declared(pipeline)
     with Status(CONSOLE, f"{pipeline}: reading"):
         from windows_pipeline.cli.questions.window_trace import (
-            Row,
+            NamedRow,
             raised_alert,
             trace_alert,
             trace_window,
@@ -257,7 +257,7 @@ def trace(
         else:
             instant = parsed_instant("TIME", window_end)
             name = chosen_windows(found, windows)
-            row = Row(partition, offset, row_day)
+            row = NamedRow(partition, offset, row_day)
             trace_window(settings, found, name, key, window_end, row, limit, as_json=as_json)
     except NoTableError:
         raise

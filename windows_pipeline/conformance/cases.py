@@ -33,7 +33,7 @@ class CaseError(Exception):
     """A file of cases cannot be read; the message has the file and the reason."""
 
 
-class Record(NamedTuple):
+class CaseRecord(NamedTuple):
     """An input record; the key is JSON text, None for no key."""
 
     offset: int
@@ -42,7 +42,7 @@ class Record(NamedTuple):
     timestamp: int
 
 
-class Answer(NamedTuple):
+class WindowAnswer(NamedTuple):
     """A window that an engine returns, with the offsets of its records."""
 
     key: str | None
@@ -61,14 +61,14 @@ class Case:
         records: The usable records, in the order of arrival.
         spec: The windows; None if they are refused, or the case cannot be read.
         refusal: Why the windows are refused, or the case cannot be read.
-        expected: The answers to compare, by field: lists of `Answer`, `Update`, `RowAnswer` or
-            offsets.
+        expected: The answers to compare, by field: lists of `WindowAnswer`, `Update`,
+            `RowAnswer` or offsets.
         refusal_expected: Whether the engine refused the case as well.
     """
 
     id: str
     engine: str
-    records: tuple[Record, ...]
+    records: tuple[CaseRecord, ...]
     spec: AnySpec | None
     refusal: str | None
     expected: Mapping[str, list[Any]]
@@ -156,7 +156,7 @@ def _case(raw: dict[str, Any]) -> Case:
     unusable = set(raw.get("unusable", []))
     keyed = raw.get("keyed", True)
     records = tuple(
-        Record(
+        CaseRecord(
             whole_number(record, "offset"),
             whole_number({"partition": 0, **record}, "partition"),
             _key(record["key"]) if keyed else None,
@@ -195,9 +195,10 @@ def _expected(raw: dict[str, Any], engine: str) -> dict[str, list[Any]]:
     return expected
 
 
-def _answers(rows: list[dict[str, Any]]) -> list[Answer]:
+def _answers(rows: list[dict[str, Any]]) -> list[WindowAnswer]:
     found = [
-        Answer(_key(row["key"]), row["start"], row["end"], tuple(row["offsets"])) for row in rows
+        WindowAnswer(_key(row["key"]), row["start"], row["end"], tuple(row["offsets"]))
+        for row in rows
     ]
     return sorted(found, key=repr)
 

@@ -21,7 +21,7 @@ FIELD = "firings"
 _OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "value")
 
 
-class Fired(NamedTuple):
+class CaseFiring(NamedTuple):
     """A firing with the fields of the cases' format; the key is JSON text."""
 
     after: int | None
@@ -54,7 +54,7 @@ class FiringCase:
     records: tuple[tuple[int, str | None, int], ...]
     windows: TimeWindows | SessionWindows
     trigger: Trigger
-    firings: frozenset[Fired]
+    firings: frozenset[CaseFiring]
     dropped: tuple[int, ...]
 
 
@@ -109,9 +109,11 @@ def read_firing_case(raw: dict[str, Any]) -> FiringCase:
     )
 
 
-def _expected(row: dict[str, Any]) -> Fired:
-    fields = {name: row[name] for name in Fired._fields}
-    return Fired(**(fields | {"key": _key(row["key"]), "offsets": tuple(sorted(row["offsets"]))}))
+def _expected(row: dict[str, Any]) -> CaseFiring:
+    fields = {name: row[name] for name in CaseFiring._fields}
+    return CaseFiring(
+        **(fields | {"key": _key(row["key"]), "offsets": tuple(sorted(row["offsets"]))})
+    )
 
 
 def _key(key: object) -> str | None:
@@ -186,7 +188,7 @@ def _differences(case: FiringCase, fired: list[Row], alone: list[Row]) -> list[s
     return lines
 
 
-def _fired(case: FiringCase, row: Row) -> Fired:
+def _fired(case: FiringCase, row: Row) -> CaseFiring:
     """Converts a firing to Flink's fields: watermark = stream time - out-of-orderness - 1."""
     stream_times = [None, *_stream_times(case)]
     positions = {offset: position for position, (offset, _, _) in enumerate(case.records)}
@@ -200,7 +202,7 @@ def _fired(case: FiringCase, row: Row) -> Fired:
     end_ms = row["_window_end_ms"]
     if isinstance(case.windows, SessionWindows):
         end_ms += case.windows.gap_ms
-    return Fired(
+    return CaseFiring(
         row.after_offset,
         row.key,
         row["_window_start_ms"],

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.conformance.cases import Answer, AnyCase, Case
+from windows_pipeline.conformance.cases import AnyCase, Case, WindowAnswer
 from windows_pipeline.conformance.count_run import CountAnswers, answer_counts
 from windows_pipeline.conformance.firing_cases import FiringCase, firing_differences
 from windows_pipeline.conformance.row_cases import RowAnswer
@@ -30,14 +30,14 @@ _END_OF_TIME_MS = -NEVER_MS
 class Answers:
     """The engine's answers to a case, by the fields of the format."""
 
-    final: list[Answer] = field(default_factory=list)
-    open: list[Answer] = field(default_factory=list)
+    final: list[WindowAnswer] = field(default_factory=list)
+    open: list[WindowAnswer] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
     partially_late: list[int] = field(default_factory=list)
     rows: list[RowAnswer] = field(default_factory=list)
 
     @property
-    def windows(self) -> list[Answer]:
+    def windows(self) -> list[WindowAnswer]:
         """The final and the open windows together."""
         return sorted(self.final + self.open, key=repr)
 
@@ -81,7 +81,9 @@ def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, A
             end_ms = row["_window_end_ms"]
             if case.is_batch and isinstance(spec, SessionWindows):
                 end_ms += spec.gap_ms
-            window = Answer(row.key, row["_window_start_ms"], end_ms, tuple(sorted(row.offsets)))
+            window = WindowAnswer(
+                row.key, row["_window_start_ms"], end_ms, tuple(sorted(row.offsets))
+            )
             found = answers[row["_computed_day"]]
             (found.final if row.closed else found.open).append(window)
         for row in (

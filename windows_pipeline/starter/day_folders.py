@@ -58,7 +58,7 @@ class ArrivalDay:
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class CopiedDays:
     """What a copy made.
 
     Attributes:
@@ -72,7 +72,7 @@ class Landed:
     empty: tuple[date, ...]
 
 
-def copy_by_day(files: SampleFiles, target: Path, root: Path, arrival: ArrivalDay) -> Landed:
+def copy_by_day(files: SampleFiles, target: Path, root: Path, arrival: ArrivalDay) -> CopiedDays:
     """Copies files into day folders: lines and rows stay as they are, each on its arrival day.
 
     A record without a readable time goes with the record before it: the pipeline rejects it there.
@@ -112,7 +112,7 @@ def copy_by_day(files: SampleFiles, target: Path, root: Path, arrival: ArrivalDa
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
-    return Landed(target, days, empty)
+    return CopiedDays(target, days, empty)
 
 
 def fill_gaps(folder: Path) -> tuple[tuple[date, ...], tuple[date, ...]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from windows_pipeline.settings import Settings
 from windows_pipeline.starter.arrival_order import ArrivedRecords, in_arrival_order
-from windows_pipeline.starter.day_folders import ArrivalDay, Landed, copy_by_day, fill_gaps
+from windows_pipeline.starter.day_folders import ArrivalDay, CopiedDays, copy_by_day, fill_gaps
 from windows_pipeline.starter.files import find_files
 from windows_pipeline.starter.pipeline_file import (
     Draft,
@@ -49,7 +49,7 @@ class Created:
     """
 
     file: Path
-    landed: Landed
+    landed: CopiedDays
     was_copied: bool
 
 
@@ -179,7 +179,7 @@ class NewPipeline:
         """
         path = self._path_of_days()
         if path is not None:
-            landed = Landed(self.files.root, *fill_gaps(self.files.root))
+            landed = CopiedDays(self.files.root, *fill_gaps(self.files.root))
             self._write(path, landed)
             return Created(self._file, landed, was_copied=False)
         path = f"data/{self._name}"
@@ -193,7 +193,7 @@ class NewPipeline:
             raise
         return Created(self._file, landed, was_copied=True)
 
-    def _write(self, path: str, landed: Landed) -> None:
+    def _write(self, path: str, landed: CopiedDays) -> None:
         text = pipeline_text(self._draft(path, landed.days))
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.open("x", encoding="utf-8") as file:

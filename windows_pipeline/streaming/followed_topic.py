@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.sources.kafka.errors import KafkaDataLostError, require_same_topic
 from windows_pipeline.sources.kafka.state import topic_state
 from windows_pipeline.sources.kafka.topic import KafkaTopic
-from windows_pipeline.streaming.log_state import LogState, Part
+from windows_pipeline.streaming.log_state import BatchPart, LogState
 
 _OF_TOPIC = " of topic "
 
@@ -48,7 +48,9 @@ class FollowedTopic:
         if topic_id not in ("", self.topic_id):
             require_same_topic(topic_state(spark, self.topic), self.topic, topic_id)
 
-    def require_whole(self, spark: SparkSession, state: LogState, parts: Iterable[Part]) -> None:
+    def require_whole(
+        self, spark: SparkSession, state: LogState, parts: Iterable[BatchPart]
+    ) -> None:
         """Requires that a micro-batch was read from this topic, and lacks no offset.
 
         Args:
@@ -65,7 +67,7 @@ class FollowedTopic:
             _require_no_holes(state, parts, self.topic.topic)
 
 
-def _require_no_holes(state: LogState, parts: Iterable[Part], topic: str) -> None:
+def _require_no_holes(state: LogState, parts: Iterable[BatchPart], topic: str) -> None:
     """Requires that a micro-batch lacks no offset; a new partition may begin at any offset."""
     next_offsets = {
         row.source_partition: row.last_offset + 1

@@ -13,7 +13,7 @@ from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.streaming.order import InFiles
 
 
-class Landed(NamedTuple):
+class BatchRecords(NamedTuple):
     """The records of a micro-batch.
 
     Attributes:
@@ -36,6 +36,6 @@ class Landed(NamedTuple):
     quarantined: Sequence[QuarantinedFile] = ()
 
 
-Landing = Callable[[SparkSession, DataFrame, date, Sequence[BadFileError]], Landed]
+Landing = Callable[[SparkSession, DataFrame, date, Sequence[BadFileError]], BatchRecords]
 """Turns the rows of a micro-batch into records, all of a unit or later units, without those of
 landed files that are bad."""

@@ -21,7 +21,7 @@ from windows_pipeline.sources.bad_files import BadFileError, in_a_line
 from windows_pipeline.sources.landed_files import is_blank, links_among, read_files
 from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.storage.instants import timestamp_to_ms
-from windows_pipeline.streaming.landed import Landed, Landing
+from windows_pipeline.streaming.landed import BatchRecords, Landing
 from windows_pipeline.streaming.order import FILE
 from windows_pipeline.text.day_names import day_of
 from windows_pipeline.text.paths import literal
@@ -79,7 +79,7 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
 
     def landed(
         spark: SparkSession, names: DataFrame, last_unit: date, bad: Sequence[BadFileError]
-    ) -> Landed:
+    ) -> BatchRecords:
         # Spark names a file twice if the name of another file looks like a pattern that matches.
         found = list({row.path: row for row in names.collect()}.values())
         files = _in_days_of(pipeline.partitions, found)
@@ -95,7 +95,7 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
         files = [file for file in files if file.in_errors not in left_out]
         if not files:
             no_rows = read_files(spark, source, path, []).withColumn(FILE, F.col("file"))
-            return Landed(no_rows, passed_over, quarantined=quarantined)
+            return BatchRecords(no_rows, passed_over, quarantined=quarantined)
         names_by_day = [(file.day, file.name) for file in files]
         found_records = read_files(spark, source, path, names_by_day)
         records, name_of = _with_unique_names(found_records, files)
@@ -107,7 +107,7 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
             if unit > max(file.day, last_unit)
         }
         sizes_bytes = [file.size_bytes for file in files]
-        return Landed(
+        return BatchRecords(
             _in_units(records, last_unit, later),
             passed_over,
             lambda names: sorted(names, key=rank.__getitem__),

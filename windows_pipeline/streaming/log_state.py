@@ -14,7 +14,7 @@ from windows_pipeline.arrival.watermark import build_timeline, slowest_active
 from windows_pipeline.kernels.time import NEVER_MS
 
 
-class Part(NamedTuple):
+class BatchPart(NamedTuple):
     """The records of a micro-batch of one unit and source partition.
 
     Attributes:
@@ -35,7 +35,7 @@ class Part(NamedTuple):
     max_event_time_ms: int | None
     rejected: int = 0
 
-    def with_next(self, later: Part) -> Part:
+    def with_next(self, later: BatchPart) -> BatchPart:
         """This part joined with the next part of its unit and source partition."""
         return self._replace(
             last_offset=later.last_offset,
@@ -127,7 +127,9 @@ def state_of(
     )
 
 
-def _stream_times(rows: Iterable[LogRow | Part], before_ms: Mapping[str, int]) -> dict[str, int]:
+def _stream_times(
+    rows: Iterable[LogRow | BatchPart], before_ms: Mapping[str, int]
+) -> dict[str, int]:
     stream_time_ms = dict(before_ms)
     for row in rows:
         if row.source_partition is not None and row.max_event_time_ms is not None:
@@ -138,7 +140,7 @@ def _stream_times(rows: Iterable[LogRow | Part], before_ms: Mapping[str, int]) -
 
 def log_rows(
     state: LogState,
-    parts: Sequence[Part],
+    parts: Sequence[BatchPart],
     rejected: Mapping[date, int],
     first_day: date,
     idle_after_ms: int | None,
@@ -159,7 +161,7 @@ def log_rows(
         batch: The micro-batch's number.
         stream: The stream's name in the log.
     """
-    by_unit: dict[date, list[Part]] = {}
+    by_unit: dict[date, list[BatchPart]] = {}
     for part in parts:
         by_unit.setdefault(part.arrival_unit, []).append(part)
     last = state.last_unit
@@ -175,7 +177,7 @@ def log_rows(
     for unit in sorted({*by_unit, *rejected}):
         stream_time_ms = _stream_times(by_unit.get(unit, []), stream_time_ms)
         watermark_ms = max(watermark_ms, slowest_active(stream_time_ms, idle_after_ms))
-        of_unit = by_unit.get(unit) or [Part(unit, None, None, None, 0, None)]
+        of_unit = by_unit.get(unit) or [BatchPart(unit, None, None, None, 0, None)]
         rows += [
             LogRow(
                 unit,

@@ -32,11 +32,11 @@ from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import SourceTables, source_tables
 from windows_pipeline.streaming.followed_topic import FollowedTopic
-from windows_pipeline.streaming.landed import Landed
+from windows_pipeline.streaming.landed import BatchRecords
 from windows_pipeline.streaming.log_state import LogState, log_rows
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.parallel import together
-from windows_pipeline.streaming.windows import Append, BatchWindows, Computed, append_of
+from windows_pipeline.streaming.windows import Append, BatchWindows, ComputedBatch, append_of
 
 _UNSORTED = {"spark.sql.maxConcurrentOutputFileWriters": "8"}
 """Appended rows need no sort: Spark writes the files of few units at the same time."""
@@ -105,7 +105,7 @@ class MicroBatch:
     append: Append = Table.append
 
     def run(
-        self, spark: SparkSession, landed: Landed, state: LogState
+        self, spark: SparkSession, landed: BatchRecords, state: LogState
     ) -> tuple[BatchResult, LogState]:
         """Ingests the records, and appends the rows that follow from them.
 
@@ -155,7 +155,7 @@ class MicroBatch:
         fresh = self._raw(ordered)
         after = state.after(rows)
         windows = self._windows(fresh, accepted, state, after) if accepted else {}
-        of_definitions: dict[str, Computed] = {}
+        of_definitions: dict[str, ComputedBatch] = {}
 
         def ingest() -> list[Appends]:
             refused = ordered.where(F.col("reason").isNotNull())

@@ -22,7 +22,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.sources.landed_columns import BLOCK
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
-from windows_pipeline.streaming.log_state import LogState, Part
+from windows_pipeline.streaming.log_state import BatchPart, LogState
 
 PARTITION, OFFSET = "_stream_partition", "_stream_offset"
 """Columns for sources that have partitions and offsets of their own, such as Kafka. Declared
@@ -52,7 +52,7 @@ class InOrder(NamedTuple):
     """
 
     records: DataFrame
-    parts: list[Part]
+    parts: list[BatchPart]
     rejected: dict[date, int]
     files: set[str]
 
@@ -239,10 +239,10 @@ def _bases(sums: Iterable[_Sum], state: LogState, *, counts_on: bool) -> Iterabl
             known_ms[partition] = max(known, stretch.max_event_time_ms)
 
 
-def _parts(sums: Iterable[_Sum], bases: Iterable[_Base]) -> list[Part]:
+def _parts(sums: Iterable[_Sum], bases: Iterable[_Base]) -> list[BatchPart]:
     """The records of each unit and source partition, summed up."""
     offset_by = {base[:3]: base.offset_by for base in bases}
-    parts: dict[tuple[date, str], Part] = {}
+    parts: dict[tuple[date, str], BatchPart] = {}
     for stretch in sums:
         if (
             stretch.source_partition is None
@@ -252,7 +252,7 @@ def _parts(sums: Iterable[_Sum], bases: Iterable[_Base]) -> list[Part]:
             continue
         partition = (stretch.arrival_unit, stretch.source_partition)
         by = offset_by[*partition, stretch.stretch]
-        of_stretch = Part(
+        of_stretch = BatchPart(
             *partition,
             stretch.first_offset + by,
             stretch.last_offset + by,

@@ -17,7 +17,7 @@ from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.formats import parsed_json, texts_of, with_exact_numbers
 from windows_pipeline.sources.kafka.topic import KafkaTopic, read_topic
 from windows_pipeline.sources.tuning import IngestTuning
-from windows_pipeline.streaming.landed import Landed, Landing
+from windows_pipeline.streaming.landed import BatchRecords, Landing
 from windows_pipeline.streaming.landed_files import names_of_files, records_of_files
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION
 
@@ -66,14 +66,14 @@ def _added_rows(pipeline: Pipeline) -> Landing:
 
     def landed(
         spark: SparkSession, rows: DataFrame, last_unit: date, _bad: Sequence[BadFileError]
-    ) -> Landed:
+    ) -> BatchRecords:
         origin = [
             _begun_on(last_unit).alias("arrival_unit"),
             F.lit(None).cast("string").alias("file"),
             F.col(_READ_FROM).alias(FILE),
         ]
         records = texts_of(rows, source, origin, excluded=(_BEGUN, _READ_FROM))
-        return Landed(records, in_files=lambda names: _as_written(spark, names))
+        return BatchRecords(records, in_files=lambda names: _as_written(spark, names))
 
     return landed
 
@@ -116,7 +116,7 @@ def _topic_records(pipeline: Pipeline) -> Landing:
 
     def landed(
         _spark: SparkSession, records: DataFrame, last_unit: date, _bad: Sequence[BadFileError]
-    ) -> Landed:
+    ) -> BatchRecords:
         position = F.concat(F.lit(f"{topic}-"), "source_partition", F.lit("@"), "offset")
         lines = records.select(
             _begun_on(last_unit).alias("arrival_unit"),
@@ -126,7 +126,7 @@ def _topic_records(pipeline: Pipeline) -> Landing:
             F.col("offset").alias(OFFSET),
         )
         parsed = parsed_json(lines, source, ["arrival_unit", "file", PARTITION, OFFSET])
-        return Landed(with_exact_numbers(parsed, source))
+        return BatchRecords(with_exact_numbers(parsed, source))
 
     return landed
 

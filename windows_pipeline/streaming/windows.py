@@ -44,7 +44,7 @@ _BROKEN, _FAILED, _UNDECIDED = "_broken", "_failed", "_undecided"
 failed, and whether a rule reads it. A source's columns begin with a letter."""
 
 
-class Computed(NamedTuple):
+class ComputedBatch(NamedTuple):
     """A definition's rows of a micro-batch.
 
     Attributes:
@@ -72,7 +72,7 @@ class _Late(NamedTuple):
 class _Found(NamedTuple):
     """The numbers of windows, closed windows, alerts, and records that no window counts.
 
-    `failed` and `undecided` are those of `Computed`.
+    `failed` and `undecided` are those of `ComputedBatch`.
     """
 
     windows: int
@@ -106,7 +106,7 @@ class BatchWindows:
     after: LogState
     append: Append = Table.append
 
-    def compute(self) -> Computed:
+    def compute(self) -> ComputedBatch:
         """Computes the windows; returns the tasks that append their rows."""
         windows = self.job.windows
         marked = self._records()
@@ -154,7 +154,7 @@ class BatchWindows:
             appends += self._firings.compute(marked, self._from_ms, closed)
         late = dropped - found.late.outside_windows
         tasks = [append_of(*rows, self.batch, self.append) for rows in appends if rows[-1]]
-        return Computed(tasks, late, found.failed, found.undecided)
+        return ComputedBatch(tasks, late, found.failed, found.undecided)
 
     @property
     def earlier_records(self) -> int:

@@ -26,7 +26,7 @@ _MS = timedelta(milliseconds=1)
 _MOST_NAMED = 5
 
 
-class Row(NamedTuple):
+class NamedRow(NamedTuple):
     """What names the row of a window of rows, as far as it is given.
 
     Attributes:
@@ -52,7 +52,7 @@ def trace_window(
     windows_name: str,
     key: str,
     time: str,
-    row: Row,
+    row: NamedRow,
     limit: int,
     *,
     as_json: bool,
@@ -139,7 +139,7 @@ def _print(pipeline: Pipeline, name: str, windows: Windows, found: WindowTrace, 
     _print_records(pipeline, found.records, limit)
 
 
-def _window(store: WindowStore, key: object, time: str, row: Row) -> StoredWindow:
+def _window(store: WindowStore, key: object, time: str, row: NamedRow) -> StoredWindow:
     """The window of a key that ends, or starts, at a time.
 
     Raises:
