@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.order import arrival_log, in_arrival_order
+from windows_pipeline.arrival.log import arrival_log_rows
+from windows_pipeline.arrival.order import in_arrival_order
 from windows_pipeline.arrival.ranges import in_arrival_order_by_ranges
 from windows_pipeline.checks.recounts.arrival import recount_running_maxima
 
@@ -105,7 +106,7 @@ def test_the_log_sums_up_each_unit_and_marks_the_empty_one(spark: SparkSession) 
         "arrival_unit date, source_partition string, offset bigint, _event_time_ms bigint",
     )
     rejected = spark.createDataFrame([(one,), (three,), (three,)], "arrival_unit date")
-    log = arrival_log(ordered, rejected, DAYS)
+    log = arrival_log_rows(ordered, rejected, DAYS)
     assert log.columns == [
         "arrival_unit",
         "source_partition",

@@ -1,4 +1,4 @@
-"""The arrival log's rows on the driver: a job reads them once (rule A2)."""
+"""The arrival log: its rows, made of records by Spark, and read by a job once (rule A2)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from windows_pipeline.arrival.order import ORDERED_WITHIN
 from windows_pipeline.arrival.watermark import ArrivedPart
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.storage.table import Table
 
 
@@ -85,6 +88,47 @@ def largest(first: int | None, second: int | None) -> int | None:
     """The larger of two values; the one that is known if the other is None."""
     known = [value for value in (first, second) if value is not None]
     return max(known, default=None)
+
+
+def arrival_log_rows(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -> DataFrame:
+    """Makes the log's rows of whole arrival units; a row says that its unit has arrived (rule A2).
+
+    Args:
+        ordered: The accepted records: `arrival_unit`, `source_partition`, `offset` and
+            `_event_time_ms`.
+        rejected: The rejected ones: `arrival_unit`.
+        days: The units, with those that have no records.
+
+    Returns:
+        One row a unit and source partition, unordered: `arrival_unit`, `source_partition`,
+        `first_offset`, `last_offset`, `rows`, `_max_event_time_ms` (bigint, ms) and `unit_rejected`
+        (bigint: rejected records of the whole unit, repeated in each of its rows). A unit without
+        accepted records has one row, with 0 `rows`, and null for the source partition, the
+        offsets and the event time.
+    """
+    units = small_frame(
+        ordered.sparkSession, [(day,) for day in sorted(set(days))], "arrival_unit date"
+    )
+    of_partition = ordered.groupBy(*ORDERED_WITHIN).agg(
+        F.min("offset").alias("first_offset"),
+        F.max("offset").alias("last_offset"),
+        F.count("*").alias("rows"),
+        F.max("_event_time_ms").alias("_max_event_time_ms"),
+    )
+    of_unit = rejected.groupBy("arrival_unit").agg(F.count("*").alias("unit_rejected"))
+    return (
+        units.join(of_partition, "arrival_unit", "left")
+        .join(of_unit, "arrival_unit", "left")
+        .fillna(0, ["rows", "unit_rejected"])
+        .select(
+            *ORDERED_WITHIN,
+            "first_offset",
+            "last_offset",
+            "rows",
+            "_max_event_time_ms",
+            "unit_rejected",
+        )
+    )
 
 
 def read_log(spark: SparkSession, arrival_log: Table) -> ArrivalLog:

@@ -1,14 +1,11 @@
-"""Numbers records in their order of arrival, and sums them up in the arrival log (A1, A2)."""
+"""Numbers records in their order of arrival, and says which columns order it (rules A1, A2)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import date
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-
-from windows_pipeline.compat.local_frame import small_frame
 
 ORDERED_WITHIN = ["arrival_unit", "source_partition"]
 """Arrival is ordered within each value of these columns."""
@@ -57,44 +54,3 @@ def order_of_arrival(columns: Sequence[str], arrival: str | None) -> list[Column
     leading = ["file" if arrival is None else arrival, "_event_time_ms"]
     others = [name for name in columns if name not in {*leading, *ORDERED_WITHIN, *_CARRIED}]
     return [F.col(f"`{name}`") for name in dict.fromkeys(leading + others)]
-
-
-def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -> DataFrame:
-    """Makes the arrival log's rows of some units; a row says that its unit has arrived (rule A2).
-
-    Args:
-        ordered: The accepted records: `arrival_unit`, `source_partition`, `offset` and
-            `_event_time_ms`.
-        rejected: The rejected ones: `arrival_unit`.
-        days: The units, with those that have no records.
-
-    Returns:
-        One row a unit and source partition, unordered: `arrival_unit`, `source_partition`,
-        `first_offset`, `last_offset`, `rows`, `_max_event_time_ms` (bigint, ms) and `unit_rejected`
-        (bigint: rejected records of the whole unit, repeated in each of its rows). A unit without
-        accepted records has one row, with 0 `rows`, and null for the source partition, the
-        offsets and the event time.
-    """
-    units = small_frame(
-        ordered.sparkSession, [(day,) for day in sorted(set(days))], "arrival_unit date"
-    )
-    of_partition = ordered.groupBy(*ORDERED_WITHIN).agg(
-        F.min("offset").alias("first_offset"),
-        F.max("offset").alias("last_offset"),
-        F.count("*").alias("rows"),
-        F.max("_event_time_ms").alias("_max_event_time_ms"),
-    )
-    of_unit = rejected.groupBy("arrival_unit").agg(F.count("*").alias("unit_rejected"))
-    return (
-        units.join(of_partition, "arrival_unit", "left")
-        .join(of_unit, "arrival_unit", "left")
-        .fillna(0, ["rows", "unit_rejected"])
-        .select(
-            *ORDERED_WITHIN,
-            "first_offset",
-            "last_offset",
-            "rows",
-            "_max_event_time_ms",
-            "unit_rejected",
-        )
-    )

@@ -228,10 +228,10 @@ def _computed(
 ) -> set[date]:
     """The units that a run by days has computed to the end."""
     table = catalog.computed_days(pipeline, windows_name, warehouse, fired=False)
-    notes = stored.get(table.name)
-    if notes is None or not notes.is_whole:
+    files = stored.get(table.name)
+    if files is None or not files.is_whole:
         return set()
-    return set(notes.read(["arrival_unit"])["arrival_unit"].to_pylist())
+    return set(files.read(["arrival_unit"])["arrival_unit"].to_pylist())
 
 
 def _closed(keyed: pa.Table) -> pa.Table:

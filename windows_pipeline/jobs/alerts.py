@@ -56,7 +56,7 @@ class AlertsJob(WindowsJob):
         return notifications(self.pipeline, self.windows_name, self.settings.warehouse)
 
     @property
-    def notes(self) -> Table:
+    def computed_days_table(self) -> Table:
         """The computed days of windows, of which alerts are the last step."""
         warehouse = self.settings.warehouse
         return computed_days(self.pipeline, self.windows_name, warehouse, fired=False)

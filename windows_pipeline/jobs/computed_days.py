@@ -22,7 +22,7 @@ from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import computed_days
 
 
-def notes_of(pipeline: Pipeline, windows_name: str, warehouse: str) -> list[Table]:
+def computed_days_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> list[Table]:
     """A definition's tables of computed days: of windows and alerts, and of firings if any."""
     fires = pipeline.windows[windows_name].trigger is not None
     return [
@@ -31,28 +31,28 @@ def notes_of(pipeline: Pipeline, windows_name: str, warehouse: str) -> list[Tabl
     ]
 
 
-def noted_days(spark: SparkSession, notes: Table) -> set[date]:
+def computed_days_in(spark: SparkSession, table: Table) -> set[date]:
     """The days that are computed, by one of these tables."""
     return (
-        set(notes.rows(spark, ["arrival_unit"])["arrival_unit"].to_pylist())
-        if notes.exists(spark)
+        set(table.rows(spark, ["arrival_unit"])["arrival_unit"].to_pylist())
+        if table.exists(spark)
         else set()
     )
 
 
-def withdraw_notes(
+def withdraw_computed_days(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, days: Collection[date]
 ) -> None:
     """Marks days as not computed, for every definition, whether or not it has firings now."""
     for name in pipeline.windows:
         for fired, processed in ((False, False), (True, False), (True, True)):
             of_windows = (pipeline, name, settings.warehouse)
-            notes = computed_days(*of_windows, fired=fired, processed=processed)
-            if days and notes.exists(spark):
-                notes.withdraw(spark, sorted(days))
+            table = computed_days(*of_windows, fired=fired, processed=processed)
+            if days and table.exists(spark):
+                table.withdraw(spark, sorted(days))
 
 
-def days_that_hang_on(
+def dependent_days(
     spark: SparkSession,
     pipeline: Pipeline,
     settings: Settings,
@@ -76,8 +76,8 @@ def days_that_hang_on(
     found: set[date] = set()
     for name, windows in pipeline.windows.items():
         known: set[date] = set()
-        for notes in notes_of(pipeline, name, settings.warehouse):
-            known |= noted_days(spark, notes)
+        for table in computed_days_tables(pipeline, name, settings.warehouse):
+            known |= computed_days_in(spark, table)
         later = sorted(day for day in known if day > min(changed) and day not in changed)
         before_and_after = [arrivals_of(pipeline, log, windows.spec) for log in logs]
         for day in later:

@@ -83,7 +83,7 @@ class FiringsJob(WindowsJob):
         return self.written(*self.firing_tables.all)
 
     @property
-    def notes(self) -> Table:
+    def computed_days_table(self) -> Table:
         """The computed days of firings, apart from those of windows."""
         return computed_days(self.pipeline, self.windows_name, self.settings.warehouse, fired=True)
 

@@ -110,12 +110,12 @@ class Job(Protocol):
         ...
 
     @property
-    def counted(self) -> list[Table]:
+    def counted_tables(self) -> list[Table]:
         """The tables whose rows `facts` counts; other jobs may write some of them."""
         ...
 
     @property
-    def notes(self) -> Table | None:
+    def computed_days_table(self) -> Table | None:
         """The table of computed days, if this job is the last step that computes them; or None."""
         ...
 
@@ -132,7 +132,7 @@ class Job(Protocol):
         """Reads the arrival log, which the job's other methods take."""
         ...
 
-    def records(self, days: Sequence[date], log: ArrivalLog) -> int:
+    def estimated_records(self, days: Sequence[date], log: ArrivalLog) -> int:
         """About how many records some units brought; Spark's settings depend on the number."""
         ...
 
@@ -163,7 +163,7 @@ class Job(Protocol):
             spark: The session.
             days: The units.
             log: The arrival log that `arrived` returned.
-            rows: The row counts of the job's tables and of the tables in `counted`.
+            rows: The row counts of the job's tables and of `counted_tables`.
         """
         ...
 
@@ -242,7 +242,7 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
         table.create_if_missing(spark)
     log = job.arrived(spark)
     while True:
-        sized = sized_for(spark, job.settings, job.records(days, log))
+        sized = sized_for(spark, job.settings, job.estimated_records(days, log))
         try:
             with naming_damage(), naming_bad_files(), sized:
                 return _run(job, spark, days, log)
@@ -261,14 +261,14 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
         batches = job.check_batches(spark, days, [staged.rows for staged in stage.tables], log)
         checks = _validate_all(batches)
         computed = {staged.table.name: staged.rows for staged in stage.tables}
-        others = [table for table in job.counted if table.name not in computed]
+        others = [table for table in job.counted_tables if table.name not in computed]
         stored = {table.name: table.of_units(spark, days) for table in others}
         counts = rows_by_unit(computed | stored)
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage.counted(counts)) if passed else {}
         facts = job.facts(spark, days, log, counts) if passed else {}
         if passed:
-            _note(job, spark, facts)
+            _store_computed_days(job, spark, facts)
         rows = {name: counts[name] for name in computed}
         seconds = time.monotonic() - begun
         return JobResult(days, passed, rows, versions, checks, facts, seconds)
@@ -277,16 +277,16 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
             frame.unpersist()
 
 
-def _note(job: Job, spark: SparkSession, facts: Mapping[date, Facts]) -> None:
+def _store_computed_days(job: Job, spark: SparkSession, facts: Mapping[date, Facts]) -> None:
     """Stores which days are computed; days that are blocked by a missing day are not."""
     done = sorted(day for day, of_day in facts.items() if "blocked_by" not in of_day)
-    if job.notes is None or not done:
+    if job.computed_days_table is None or not done:
         return
-    job.notes.create_if_missing(spark)
-    new = sorted(set(done) - job.notes.units(spark, done))
+    job.computed_days_table.create_if_missing(spark)
+    new = sorted(set(done) - job.computed_days_table.units(spark, done))
     if new:
-        frame = small_frame(spark, [(day,) for day in new], job.notes.schema)
-        job.notes.publish(frame, new, len(new))
+        frame = small_frame(spark, [(day,) for day in new], job.computed_days_table.schema)
+        job.computed_days_table.publish(frame, new, len(new))
 
 
 def check_published(
@@ -303,7 +303,7 @@ def check_published(
     for table in [*job.inputs, *job.tables]:
         table.require(spark)
     log = job.arrived(spark)
-    sized = sized_for(spark, job.settings, job.records(days, log))
+    sized = sized_for(spark, job.settings, job.estimated_records(days, log))
     with naming_damage(), naming_bad_files(), sized:
         rows = [table.of_units(spark, days) for table in job.tables]
         batches = job.check_batches(spark, days, rows, log)

@@ -14,8 +14,15 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.lines import in_line_order
-from windows_pipeline.arrival.log import ArrivalLog, is_of_stream, read_log, rows_of, summed_up
-from windows_pipeline.arrival.order import arrival_log, in_arrival_order
+from windows_pipeline.arrival.log import (
+    ArrivalLog,
+    arrival_log_rows,
+    is_of_stream,
+    read_log,
+    rows_of,
+    summed_up,
+)
+from windows_pipeline.arrival.order import in_arrival_order
 from windows_pipeline.arrival.ranges import (
     RangedOrder,
     freed_on_error,
@@ -30,7 +37,7 @@ from windows_pipeline.checks.table_rules import raw_events_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.incremental.units import Facts, arrivals_of, day_facts
-from windows_pipeline.jobs.computed_days import days_that_hang_on, withdraw_notes
+from windows_pipeline.jobs.computed_days import dependent_days, withdraw_computed_days
 from windows_pipeline.jobs.job import (
     Job,
     RowCounts,
@@ -109,7 +116,7 @@ class RawEventsJob:
         return replace(self, starts_over=True)
 
     @property
-    def notes(self) -> None:
+    def computed_days_table(self) -> None:
         """None, as all other steps follow."""
         return
 
@@ -119,7 +126,7 @@ class RawEventsJob:
         return landed_files_table(self.pipeline, self.settings.warehouse)
 
     @property
-    def counted(self) -> list[Table]:
+    def counted_tables(self) -> list[Table]:
         """No table: the facts follow from the log."""
         return []
 
@@ -146,7 +153,7 @@ class RawEventsJob:
         """Reads the log, or returns an empty log if the table does not exist yet."""
         return self.arrived(spark) if self.tables[-1].exists(spark) else ()
 
-    def records(self, days: Sequence[date], log: ArrivalLog) -> int:
+    def estimated_records(self, days: Sequence[date], log: ArrivalLog) -> int:
         """Estimates the number of records from the size of the files; a stream counts as large."""
         if self._is_streamed(log):
             return sys.maxsize
@@ -190,7 +197,7 @@ class RawEventsJob:
         timed = with_timestamps(accepted, "event_time", "running_max")
         raw = timed.withColumn("batch", F.lit(None))
         rejected = ordered.where(F.col("reason").isNotNull())
-        counted = arrival_log(accepted, rejected, days)
+        counted = arrival_log_rows(accepted, rejected, days)
         of_no_stream = dict.fromkeys(("watermark", "batch", "stream"), F.lit(None))
         logged = with_timestamps(counted, "max_event_time")
         units = cache_rows(logged.withColumns(of_no_stream))
@@ -311,11 +318,11 @@ class RawEventsJob:
         *staged, log, files = stage.tables
         before = self.arrived(spark)
         self.refuse_stream(before)
-        withdraw_notes(
+        withdraw_computed_days(
             spark,
             self.pipeline,
             self.settings,
-            {*days, *self._hanging(spark, days, stage, before)},
+            {*days, *self._dependent_days(spark, days, stage, before)},
         )
         decided_by = self.pipeline.partitions.start, self.pipeline.source.idle_after
         if self.starts_over:
@@ -331,7 +338,7 @@ class RawEventsJob:
         store_watermarks(spark, log.table, *decided_by)
         return versions | {log.table.name: log.table.version(spark)}
 
-    def _hanging(
+    def _dependent_days(
         self, spark: SparkSession, days: Sequence[date], stage: Stage, before: ArrivalLog
     ) -> set[date]:
         """The later days whose windows may change, as days are ingested again."""
@@ -348,7 +355,7 @@ class RawEventsJob:
         after = *(row for row in before if row.arrival_unit not in days), *rows_of(log.rows)
         both = raw.table.read(spark).select(columns).unionByName(raw.rows.select(columns))
         of_pipeline = (spark, self.pipeline, self.settings)
-        return days_that_hang_on(*of_pipeline, changed, both, (before, after))
+        return dependent_days(*of_pipeline, changed, both, (before, after))
 
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts

@@ -119,12 +119,12 @@ class WindowsJob:
         return replace(self, starts_over=True)
 
     @property
-    def notes(self) -> Table | None:
+    def computed_days_table(self) -> Table | None:
         """None, as later steps follow."""
         return None
 
     @property
-    def counted(self) -> list[Table]:
+    def counted_tables(self) -> list[Table]:
         """late_records, whichever job writes it."""
         return [self.window_tables.late_records]
 
@@ -195,7 +195,7 @@ class WindowsJob:
         """The arrival log."""
         return read_log(spark, self.source.arrival_log)
 
-    def records(self, days: Sequence[date], log: ArrivalLog) -> int:
+    def estimated_records(self, days: Sequence[date], log: ArrivalLog) -> int:
         """How many records the days brought, by the log."""
         wanted = set(days)
         of_days = [row for row in log if row.arrival_unit in wanted]

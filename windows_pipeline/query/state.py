@@ -190,11 +190,11 @@ def days_to_compute(
     if any(part.batch is not None for part in log):
         return []
     fires = [False] if pipeline.windows[windows_name].trigger is None else [False, True]
-    noted = [
+    computed = [
         _days_in(catalog.computed_days(pipeline, windows_name, warehouse, fired=fired))
         for fired in fires
     ]
-    return [day for day in days if any(day not in found for found in noted)]
+    return [day for day in days if any(day not in found for found in computed)]
 
 
 def _days_in(spec: catalog.TableSpec) -> set[date]:

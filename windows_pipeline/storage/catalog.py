@@ -314,12 +314,12 @@ def stream_checkpoint(pipeline: Pipeline, warehouse: str) -> str:
 
 def bookkeeping_tables(pipeline: Pipeline, warehouse: str) -> list[TableSpec]:
     """The tables that say which days are computed, and which files have landed."""
-    notes = [
+    computed = [
         computed_days(pipeline, name, warehouse, fired=fired)
         for name in pipeline.windows
         for fired in (False, True)
     ]
-    return [*notes, landed_files(pipeline, warehouse)]
+    return [*computed, landed_files(pipeline, warehouse)]
 
 
 def all_tables(pipeline: Pipeline, warehouse: str) -> list[TableSpec]:

@@ -15,7 +15,7 @@ from windows_pipeline.arrival.log import is_mixed, read_log
 from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.jobs.computed_days import noted_days
+from windows_pipeline.jobs.computed_days import computed_days_in
 from windows_pipeline.jobs.correction_marker import forget_corrections
 from windows_pipeline.jobs.days.set_aside import set_unreadable_aside
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
@@ -111,9 +111,9 @@ def rebuild(
     of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
     jobs = [raw, *of_windows] if from_raw else of_windows
     announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
-    for notes in (job.notes for job in jobs):
-        if notes is not None and notes.exists(spark):
-            notes.withdraw(spark, sorted(noted_days(spark, notes)))
+    for table in (job.computed_days_table for job in jobs):
+        if table is not None and table.exists(spark):
+            table.withdraw(spark, sorted(computed_days_in(spark, table)))
     if from_raw:
         yield from rebuilt(spark, raw, days_landed(pipeline, raw.landing), report)
     arrival_log.require(spark)
@@ -167,8 +167,8 @@ def _set_unreadable_aside(
             tables += job.tables
             if isinstance(job, FinalWindowsJob):
                 tables.append(job.window_tables.corrections)
-            if job.notes is not None:
-                bookkeeping.append(job.notes)
+            if job.computed_days_table is not None:
+                bookkeeping.append(job.computed_days_table)
     set_unreadable_aside(tables, bookkeeping, report)
 
 

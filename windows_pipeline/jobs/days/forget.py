@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.computed_days import withdraw_notes
+from windows_pipeline.jobs.computed_days import withdraw_computed_days
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import all_tables, window_tables
@@ -43,7 +43,7 @@ def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day:
     arrival_log = raw.tables[-1]
     arrival_log.withdraw(spark, [day])
     store_watermarks(spark, arrival_log, *decided_by)
-    withdraw_notes(spark, pipeline, settings, [day])
+    withdraw_computed_days(spark, pipeline, settings, [day])
     for table in [*all_tables(pipeline, settings.warehouse), raw.files]:
         if table.exists(spark):
             table.withdraw(spark, [day])

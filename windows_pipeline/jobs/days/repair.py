@@ -116,14 +116,14 @@ class RepairPlan:
         for listed in self.lists:
             yield f"{listed.name}: damaged lines of {LIST_NAME} are dropped"
         files = f"{pipeline.name}/_landed_files"
-        for notes in self.bookkeeping:
+        for bookkeeping in self.bookkeeping:
             then = (
                 "every file of the days so far is then said to have come later, until the days are "
                 f"ingested again: windows-pipeline run {pipeline.name} --from DAY --to DAY"
-                if notes.name == files
+                if bookkeeping.name == files
                 else "the next run computes its days again"
             )
-            yield f"{notes.name}: the folder is set aside; {then}"
+            yield f"{bookkeeping.name}: the folder is set aside; {then}"
 
 
 _TABLES = {
@@ -221,7 +221,7 @@ def run_repair(
         BatchUnfinishedError: A micro-batch is running or unfinished.
         CorrectionUnfinishedError: A correction is unfinished.
     """
-    # Jobs note their days in them.
+    # Jobs store their computed days in them.
     for table in plan.bookkeeping:
         set_aside(Path(table.location))
     for repair in plan.of_windows:
