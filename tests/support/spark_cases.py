@@ -30,10 +30,10 @@ from tests.support.radix_batches import cut_up
 from tests.support.strategies import Arrivals
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.watermark import (
+    ArrivalUnit,
     ArrivedPart,
     Read,
     Timeline,
-    Unit,
     build_timeline,
     close_ms,
     reads_from,
@@ -216,7 +216,7 @@ def reads_of(case: Arrivals, timeline: Timeline, units: Iterable[int]) -> list[R
     return look_back(timeline, days, lookback_ms(spec_of(case.definition)), case.definition.grace)
 
 
-def closings_of(units: Iterable[Unit], grace_ms: int) -> dict[int, Closing]:
+def closings_of(units: Iterable[ArrivalUnit], grace_ms: int) -> dict[int, Closing]:
     """The close times around each unit, by target number."""
     return {
         day_number(unit.day): Closing(
@@ -377,7 +377,7 @@ class SparkRun:
         definition = cases[0].definition
         self.spec = spec_of(definition)
         self._first_units = [sum(case.units for case in cases[:i]) for i in range(len(cases))]
-        units: list[Unit] = []
+        units: list[ArrivalUnit] = []
         reads: list[Read] = []
         raw: list[tuple[object, ...]] = []
         for first, case in zip(self._first_units, cases, strict=True):

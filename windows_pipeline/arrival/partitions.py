@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from windows_pipeline.arrival.watermark import ArrivedPart, Unit, slowest_active
+from windows_pipeline.arrival.watermark import ArrivalUnit, ArrivedPart, slowest_active
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class PartitionStates:
 
 
 def partitions_after(
-    unit: Unit, arrived: Iterable[ArrivedPart], idle_after_ms: int | None
+    unit: ArrivalUnit, arrived: Iterable[ArrivedPart], idle_after_ms: int | None
 ) -> PartitionStates:
     """How the source partitions stand after an arrival unit.
 

@@ -34,7 +34,7 @@ class ArrivedPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ArrivalUnit:
     """An arrival unit before the first missing one.
 
     Attributes:
@@ -57,9 +57,9 @@ class Unit:
 class Timeline:
     """The arrival units up to the first missing one, in order."""
 
-    units: tuple[Unit, ...]
+    units: tuple[ArrivalUnit, ...]
 
-    def unit(self, day: date) -> Unit | None:
+    def unit(self, day: date) -> ArrivalUnit | None:
         """The unit of a day; None if that day, or one before it, is missing."""
         if not self.units:
             return None
@@ -81,7 +81,7 @@ def build_timeline(
     by_day: dict[date, list[ArrivedPart]] = {}
     for row in log:
         by_day.setdefault(row.arrival_unit, []).append(row)
-    units: list[Unit] = []
+    units: list[ArrivalUnit] = []
     stream_time_ms: dict[str, int] = {}
     watermark_ms = NEVER_MS
     day = first_day
@@ -97,7 +97,7 @@ def build_timeline(
             known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
             stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
         watermark_ms = max(watermark_ms, slowest_active(stream_time_ms, idle_after_ms))
-        units.append(Unit(day, before_ms, watermark_before_ms, watermark_ms, unit_max_ms))
+        units.append(ArrivalUnit(day, before_ms, watermark_before_ms, watermark_ms, unit_max_ms))
         day += timedelta(days=1)
     return Timeline(tuple(units))
 

@@ -8,7 +8,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.watermark import Read, Timeline, Unit
+from windows_pipeline.arrival.watermark import ArrivalUnit, Read, Timeline
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.literals import literal
 from windows_pipeline.kernels.time import NEVER_MS
@@ -71,14 +71,16 @@ def records_to_read(
     )
 
 
-def _are_few(reads: Sequence[Read], units: Sequence[Unit]) -> bool:
+def _are_few(reads: Sequence[Read], units: Sequence[ArrivalUnit]) -> bool:
     """Whether literals can hold what is known of the units: one computed day, few stream times."""
     wanted = {(read.computed_day, read.from_ms) for read in reads}
     stream_times = sum(len(unit.stream_time_before_ms) for unit in units)
     return len(wanted) == 1 and len(units) + stream_times <= _MOST_LITERALS
 
 
-def _with_literals(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read]) -> DataFrame:
+def _with_literals(
+    records: DataFrame, units: Sequence[ArrivalUnit], reads: Sequence[Read]
+) -> DataFrame:
     """Adds the columns that `_with_tables` adds, as literals, without a join."""
     watermark_ms = {day_number(unit.day): _bigint(unit.watermark_before_ms) for unit in units}
     before_ms = {
@@ -106,7 +108,9 @@ def _map_of(known: Mapping[int, Column] | Mapping[str, Column]) -> Column:
     return F.create_map(*[part for key, value in known.items() for part in (F.lit(key), value)])
 
 
-def _with_tables(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read]) -> DataFrame:
+def _with_tables(
+    records: DataFrame, units: Sequence[ArrivalUnit], reads: Sequence[Read]
+) -> DataFrame:
     """Adds `_computed_day`, `_from_ms`, `_watermark_ms` and `_before_ms` by joins.
 
     A record is returned once for each computed day that needs it.

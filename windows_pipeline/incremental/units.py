@@ -13,9 +13,9 @@ from windows_pipeline.arrival.log import ArrivalLog, arrived_parts
 from windows_pipeline.arrival.merge import Merge
 from windows_pipeline.arrival.partitions import partitions_after
 from windows_pipeline.arrival.watermark import (
+    ArrivalUnit,
     Read,
     Timeline,
-    Unit,
     build_timeline,
     close_ms,
     reads_from,
@@ -54,12 +54,12 @@ class Arrivals:
         """The close times around each day that no missing day blocks, by day number."""
         return {day_number(unit.day): self._closing(unit) for unit in self.units(days)}
 
-    def units(self, days: Sequence[date]) -> list[Unit]:
+    def units(self, days: Sequence[date]) -> list[ArrivalUnit]:
         """The units of the days that no missing day blocks."""
         found = (self.timeline.unit(day) for day in days)
         return [unit for unit in found if unit is not None]
 
-    def _closing(self, unit: Unit) -> Closing:
+    def _closing(self, unit: ArrivalUnit) -> Closing:
         return Closing(
             close_ms(unit.watermark_before_ms, self.spec.close_delay_ms),
             close_ms(unit.watermark_after_ms, self.spec.close_delay_ms),

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.watermark import Unit, close_ms, reads_from
+from windows_pipeline.arrival.watermark import ArrivalUnit, close_ms, reads_from
 from windows_pipeline.engine.lateness import is_outside_windows
 from windows_pipeline.incremental import silences
 from windows_pipeline.incremental.alerts import broken_rules, with_episodes
@@ -119,7 +119,7 @@ class EarlierAlerts:
             from_ms = self._boundary_ms - 2 * (self._boundary_ms - from_ms)
 
     @cached_property
-    def _units(self) -> list[Unit]:
+    def _units(self) -> list[ArrivalUnit]:
         return self.arrivals.units(self.days)
 
     @cached_property

@@ -8,7 +8,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.watermark import Unit, close_ms
+from windows_pipeline.arrival.watermark import ArrivalUnit, close_ms
 from windows_pipeline.engine.literals import literal
 from windows_pipeline.incremental.first_unit import first_unit
 from windows_pipeline.incremental.notifications import (
@@ -47,7 +47,7 @@ def notification_rows(
 
 
 def rows_of_days(
-    job: WindowsJob, alerts: DataFrame, days: Sequence[date], units: Sequence[Unit]
+    job: WindowsJob, alerts: DataFrame, days: Sequence[date], units: Sequence[ArrivalUnit]
 ) -> DataFrame:
     """Returns the rows of consecutive days.
 
