@@ -445,7 +445,7 @@ def test_the_look_back_of_a_session_covers_all_its_records(spark: SparkSession) 
 
 
 def test_late_records_are_those_of_the_oracle(spark: SparkSession) -> None:
-    """Rules A5, C1: late and uncovered as Spark's expressions tell it, in gaps and below zero."""
+    """Rules A5, C1: late or outside windows as Spark's expressions say, in gaps and below 0."""
     definitions = [
         *(one for one in DEFINITIONS.values() if isinstance(one, TimeDefinition)),
         TimeDefinition(size=10, advance=10, grace=4),

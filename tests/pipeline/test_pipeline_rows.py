@@ -374,7 +374,7 @@ def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
 def test_a_stream_of_one_key_gives_the_same(
     spark: SparkSession, short_shards: Settings, tmp_path: Path
 ) -> None:
-    """Rules A9, H1: shards are cut anew in each micro-batch."""
+    """Rules A9, H1: shards are cut again in each micro-batch."""
     streamed, cut = stream(spark, short_shards, tmp_path, OF_ONE_KEY, key=[])
     for name in OF_ONE_KEY:
         final = streamed.tables(name).final_windows.read(spark).collect()

@@ -84,7 +84,7 @@ def test_an_older_java_is_named(programs: Path, version: str, found: str) -> Non
     assert found in refusal("require_java", programs)
 
 
-def test_a_machine_without_java_is_told_the_cure(programs: Path) -> None:
+def test_without_java_the_message_names_the_fix(programs: Path) -> None:
     assert "found: none" in refusal("require_java", programs)
     write_program(programs / "java", "echo 'No Java runtime present' >&2; exit 1")
     line = refusal("require_java", programs)

@@ -120,7 +120,10 @@ def test_windows_and_late_records_are_the_oracles(spark: SparkSession, kind: str
         for window in side
     )
     reasons = {row.at: row.reason for row in windows.late().collect()}
-    for reason, wanted in (("late", expected.dropped), ("outside_windows", expected.uncovered)):
+    for reason, wanted in (
+        ("late", expected.dropped),
+        ("outside_windows", expected.outside_windows),
+    ):
         assert sorted(at for at, said in reasons.items() if said == reason) == wanted
 
 

@@ -1,4 +1,4 @@
-"""What the library refuses, each by the argument, the value and the cure (rule F3)."""
+"""What the library refuses, each by the argument, the value and the fix (rule F3)."""
 
 from __future__ import annotations
 

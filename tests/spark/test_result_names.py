@@ -1,4 +1,4 @@
-"""A result's columns have names of their own, and each cure can be taken where it stands (F3)."""
+"""A result's columns have names of their own, and each fix can be taken where it stands (F3)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def test_a_key_that_is_named_twice_is_to_be_named_once() -> None:
 
 @pytest.mark.parametrize("name", ["closed", "Window_End"])
 def test_a_key_with_the_name_of_the_results_own_is_to_be_renamed_before(name: str) -> None:
-    cure = f"rename yours before, as with events.withColumnRenamed\\('{name}', 'my_{name}'\\)"
+    fix = f"rename yours before, as with events.withColumnRenamed\\('{name}', 'my_{name}'\\)"
     with pytest.raises(
-        ValueError, match=f"^by: must not name '{name}', because the result .*; {cure}"
+        ValueError, match=f"^by: must not name '{name}', because the result .*; {fix}"
     ):
         require_results(["key", name], ["window_end", "closed"], [])
 

@@ -136,7 +136,7 @@ def test_windows_and_late_records_are_those_of_the_oracle(spark: SparkSession, n
 
 
 def test_a_late_record_says_what_it_met(spark: SparkSession) -> None:
-    """Rules A4, A5: stream time, close time and how far behind; S is 30 or, in force, 100."""
+    """Rules A4, A5: stream time, close time and how far behind; S is 30, the watermark 100."""
     records = [
         Record(0, 0, 0, "k", 30, {"whole": 1, "real": 0.5}),
         Record(0, 1, 0, "k", 100, {"whole": 1, "real": 0.5}),

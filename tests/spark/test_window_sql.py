@@ -60,7 +60,7 @@ def test_calls_are_read_from_the_text() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused(call: str, refusal: str) -> None:
-    """Rule F3: a message that names the function, the place and the cure."""
+    """Rule F3: a message that names the function, the argument and the fix."""
     with pytest.raises(ValueError, match=r"^sliding_windows: near ") as refused:
         list(window_calls(f"SELECT * FROM {call}", NAMES))  # noqa: S608
     assert refusal in str(refused.value)

@@ -125,7 +125,7 @@ def merged_in(
 ) -> list[tuple[int, Record]]:
     """Rules A1, A4: records in the order of the merge, each with the unit that merged it.
 
-    A record of a source partition that resumes meets at least the stream time in force, and does
+    A record of a source partition that resumes meets at least the watermark, and does
     not come before records that are merged already.
     """
     after = [frontier_after(records, unit, definition) for unit in range(-1, units)]

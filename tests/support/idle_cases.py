@@ -1,4 +1,4 @@
-"""A case of two source partitions, one of which is idle and wakes (rule A4)."""
+"""A case of two source partitions, one of which is idle and resumes (rule A4)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.strategies import Arrivals, arrivals
 
 
 def drawn_case() -> Arrivals:
-    """Of many: one with idle partitions that wake, with the most late records in three units.
+    """Of many: one with idle partitions that resume, with the most late records in three units.
 
     What is drawn depends on the modules that are loaded, so many have to do.
     """

@@ -96,7 +96,7 @@ def test_silence_after_a_partly_late_record_that_no_window_counts() -> None:
     assert spans([row for row in rows if row.key == "b"]) == [(96, 106, 0)]
 
 
-def test_wholly_late_and_uncovered_records_are_listed_where_they_arrive() -> None:
+def test_late_records_and_those_outside_every_window_are_listed_where_they_arrive() -> None:
     """Rules A5 and B6; 89 + 10 is below C = 100, 90 + 10 is not, and 4 is below the clamp."""
     records = arriving(4, 100) + arriving(89, 90, 3, unit=1, first=2)
     assert late_records(records, 2, SlidingDefinition(10, 0, first_window_start=5)) == [
@@ -124,16 +124,16 @@ def test_the_slowest_partition_holds_the_close_time_back_unless_idle() -> None:
     assert close_time_after(records, 1, SlidingDefinition(10, 5, idle_after=89)) == 95
 
 
-def test_a_partition_that_wakes_finds_closed_windows_closed() -> None:
-    """Rule A4: its C is what was in force at its unit's start, and closing is monotone."""
+def test_a_partition_that_resumes_finds_closed_windows_closed() -> None:
+    """Rule A4: its C is the watermark at its unit's start, and closing is monotone."""
     records = arriving(0) + arriving(0, source_partition=1)
     records += arriving(100, unit=1, first=1)
-    woken = arriving(50, 96, unit=2, source_partition=1, first=1)
+    resumed = arriving(50, 96, unit=2, source_partition=1, first=1)
     definition = SlidingDefinition(10, 0, idle_after=20)
-    met = close_times_met(records + woken, definition)
-    assert [met[record.id] for record in woken] == [100, 100]
-    assert late_records(records + woken, 3, definition) == [LateRow(2, woken[0].id, "late")]
-    assert close_time_after(records + woken, 2, definition) == 100
+    met = close_times_met(records + resumed, definition)
+    assert [met[record.id] for record in resumed] == [100, 100]
+    assert late_records(records + resumed, 3, definition) == [LateRow(2, resumed[0].id, "late")]
+    assert close_time_after(records + resumed, 2, definition) == 100
 
 
 def test_stream_time_is_of_the_partition_not_of_the_key() -> None:

@@ -17,15 +17,15 @@ def test_null_keys_and_source_partitions() -> None:
     answer = answer_batch(batch, TimeDefinition(2, 2, 0))
     assert answer.final == [BatchWindow("k", 0, 2, (0,))]
     assert answer.open == [BatchWindow(None, 20, 22, (1,)), BatchWindow("k", 2, 4, (3,))]
-    assert (answer.dropped, answer.uncovered, answer.partially_late) == ([2], [], [])
+    assert (answer.dropped, answer.outside_windows, answer.partially_late) == ([2], [], [])
 
 
-def test_uncovered_records_stand_apart_from_dropped_ones() -> None:
+def test_records_outside_windows_stand_apart_from_dropped_ones() -> None:
     """Rules A5, B5 and B6, C = 100: 95 is partly late, 89 wholly, 4 is below the clamp."""
     batch = [BatchRecord(0, i, "k", time) for i, time in enumerate([4, 100, 89, 95, 3])]
     answer = answer_batch(batch, SlidingDefinition(10, 0, first_window_start=5))
     assert answer.dropped == [2]
-    assert answer.uncovered == [0, 4]
+    assert answer.outside_windows == [0, 4]
     assert answer.partially_late == [3]
 
 

@@ -43,7 +43,7 @@ def test_contract_case(case: Case) -> None:
     assert answer.dropped == case["dropped"]
     assert answer.partially_late == case.get("partially_late", [])
     counted = {offset for each in answer.final + answer.open for offset in each.offsets}
-    assert counted.isdisjoint(answer.uncovered)
+    assert counted.isdisjoint(answer.outside_windows)
 
 
 @pytest.mark.parametrize("name", AGREEING)

@@ -120,7 +120,7 @@ def test_at_equal_stream_times_the_lower_source_partition_comes_first(unit: int)
     assert late_and_held(of_85=0, of_95=1) == (1, [(95, 95, [95])])
 
 
-def test_a_partition_that_wakes_leaves_final_sessions_as_they_are() -> None:
+def test_a_partition_that_resumes_leaves_final_sessions_as_they_are() -> None:
     """Rules A4 and D2: 105 comes with S = 110, but meets a stream time of 130.
 
     Merged in by its own S it would come before 98, which then would join it and [92, 92].

@@ -52,7 +52,7 @@ def test_a_record_is_late_when_its_last_window_is_closed() -> None:
     assert late_records(records, 2, TimeDefinition(10, 5, 0)) == []
 
 
-def test_a_record_in_a_gap_is_uncovered() -> None:
+def test_a_record_in_a_gap_is_outside_every_window() -> None:
     """Rules A5 and C1: [0, 3), [10, 13), ...; 3 lies in a gap, also where it comes late."""
     definition = TimeDefinition(3, 10, 0)
     records = arriving(2, 3, 9, 10, -8, 99) + arriving(5, 12, unit=1, first=6)

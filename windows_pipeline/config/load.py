@@ -109,7 +109,7 @@ def load_pipeline(path: Path | str, modules: Iterable[Path] = ()) -> Pipeline:
         for details in error.errors():
             _report(document, {**details, "loc": _location(details["loc"])})
     document.require_no_problems()
-    return pipeline.with_place(document.file, document.lines)
+    return pipeline.with_declaration(document.file, document.lines)
 
 
 def _refuse_references(document: Document) -> None:

@@ -183,7 +183,7 @@ class Pipeline(Strict):
 
     _declared_in: DeclaredIn | None = PrivateAttr(default=None)
 
-    def with_place(self, file: Path, lines: Mapping[FieldPath, int]) -> Self:
+    def with_declaration(self, file: Path, lines: Mapping[FieldPath, int]) -> Self:
         """The pipeline, which knows the file that declares it and the line of each field."""
         self._declared_in = DeclaredIn(file, lines)
         return self
@@ -192,7 +192,7 @@ class Pipeline(Strict):
         """The file and line that declare a field, or the nearest field around it.
 
         Returns:
-            The place; None for a pipeline that was not read from a file.
+            The file and the line; None for a pipeline that was not read from a file.
         """
         if self._declared_in is None:
             return None

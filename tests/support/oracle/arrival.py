@@ -51,7 +51,7 @@ BEFORE_ALL = Position(-math.inf, 0)
 def frontier_after(records: Sequence[Record], unit: int, definition: Definition) -> Position:
     """Where the last of the active source partitions stands after a unit (rules A2, A4).
 
-    It never goes back, whoever falls idle or wakes.
+    It never goes back, whoever falls idle or resumes.
     """
     frontier = BEFORE_ALL
     idle_after = math.inf if definition.idle_after is None else definition.idle_after
@@ -79,7 +79,7 @@ def close_time_after(records: Sequence[Record], unit: int, definition: Definitio
 def positions_met(records: Sequence[Record], definition: Definition) -> dict[RecordId, Position]:
     """Each record's place in the merge: its S and partition, never before the frontier it met.
 
-    Without that bound a partition that wakes, or is new, would be merged in before records of
+    Without that bound a partition that resumes, or is new, would be merged in before records of
     sessions that are final, and change them (rules A4, D2).
     """
     frontiers = {

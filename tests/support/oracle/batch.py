@@ -35,14 +35,14 @@ class BatchAnswer(NamedTuple):
         final: The closed windows (rule A4).
         open: The others.
         dropped: Wholly late records (rule A5).
-        uncovered: Records in a gap, or below the first window start.
+        outside_windows: Records in a gap, or below the first window start.
         partially_late: Sliding only: the left window was closed, a later one open (rule B5).
     """
 
     final: list[BatchWindow]
     open: list[BatchWindow]
     dropped: list[int]
-    uncovered: list[int]
+    outside_windows: list[int]
     partially_late: list[int]
 
 
@@ -58,7 +58,7 @@ def answer_batch(batch: Sequence[BatchRecord], definition: Definition) -> BatchA
         final=sorted(by_closed[True], key=_null_key_first),
         open=sorted(by_closed[False], key=_null_key_first),
         dropped=sorted(name.offset for name, reason in reasons.items() if reason == "late"),
-        uncovered=sorted(
+        outside_windows=sorted(
             name.offset for name, reason in reasons.items() if reason == "outside_windows"
         ),
         partially_late=sorted(

@@ -218,7 +218,7 @@ class _Model:
             tick = time - int(math.fmod(time, policy.interval)) + policy.interval
             window.tick, window.tick_waits = min(tick, window.end - 1), True
 
-    def rise(self, clock: float, after: int | None, new: set[int]) -> None:
+    def advance(self, clock: float, after: int | None, new: set[int]) -> None:
         before, self.clock = self.clock, clock
         if self.policy.emit_empty and after is not None:
             self.silences(before, after)
@@ -257,9 +257,9 @@ def firings(records: Sequence[tuple[Key, int]], policy: Policy) -> list[Firing]:
         new = model.take(number, key, time)
         clock = model.stream_time - policy.out_of_orderness
         if clock > model.clock:
-            model.rise(clock, number, new)
+            model.advance(clock, number, new)
         model.windows = [w for w in model.windows if not model.closed(w)]
     if policy.input_ends:
         model.stream_time = math.inf
-        model.rise(math.inf, None, set())
+        model.advance(math.inf, None, set())
     return sorted(model.firings, key=lambda f: (f.key is not None, f.key or "", *f[1:4]))

@@ -117,7 +117,7 @@ def windows_after(records: Sequence[Record], unit: int, definition: Definition) 
 def reason_late(record: Record, close_met: float, definition: FixedDefinition) -> str | None:
     """Why no window can count the record, known on arrival (rule A5); None if one can.
 
-    What no window covers is uncovered, also where it came late.
+    What no window covers is outside every window, also where it came late.
     """
     last = definition.last_window(record.event_time)
     if last is None:
@@ -246,7 +246,7 @@ def late_records(records: Sequence[Record], units: int, definition: Definition) 
 
 
 def lateness(records: Sequence[Record], definition: Definition) -> dict[RecordId, str]:
-    """The records that are late or uncovered, given these records and no more (rule A5)."""
+    """The records that are late or outside windows, given these records alone (rule A5)."""
     if isinstance(definition, SessionDefinition):
         return {record.id: "late" for record in _sessions_and_late(records, definition)[1]}
     met = close_times_met(records, definition)

@@ -117,10 +117,10 @@ def _of_several(in_time: DataFrame, window: SeveralRows) -> DataFrame:
 
     Each of these frames holds the record itself, so nothing lies between two of them.
     """
-    numbered = in_time.withColumn("place", F.row_number().over(_by_time("key", "part")))
+    numbered = in_time.withColumn("_position", F.row_number().over(_by_time("key", "part")))
     frames = [_expected(frame) for frame in window.outer]
-    least = {"first_place": "place", "recount_first_ms": _TIME_MS}
-    most = {"last_place": "place", "recount_last_ms": _TIME_MS}
+    least = {"_first_position": "_position", "recount_first_ms": _TIME_MS}
+    most = {"_last_position": "_position", "recount_last_ms": _TIME_MS}
     counted = numbered.withColumns(
         {
             **{
@@ -137,7 +137,7 @@ def _of_several(in_time: DataFrame, window: SeveralRows) -> DataFrame:
     known = reduce(and_, [each.isNotNull() for each in ends_ms])
     return counted.withColumns(
         {
-            "recount": F.col("last_place") - F.col("first_place") + F.lit(1).cast("bigint"),
+            "recount": F.col("_last_position") - F.col("_first_position") + F.lit(1).cast("bigint"),
             "recount_start_ms": _of_all(F.least, [each.start_ms for each in frames]),
             "recount_end_ms": F.when(known, _of_all(F.greatest, ends_ms)),
         }

@@ -127,10 +127,10 @@ def _in_words(name: str, windows: Windows) -> str:
 
 def _references(pipeline: Pipeline, name: str | None) -> dict[str, dg.MetadataValue]:
     """The line of the file that declares a table."""
-    place = pipeline.declared_in(*(("source",) if name is None else ("windows", name)))
-    if place is None:
+    declared = pipeline.declared_in(*(("source",) if name is None else ("windows", name)))
+    if declared is None:
         return {}
-    file, line = place
+    file, line = declared
     with warnings.catch_warnings():
         # The dependency is bounded, so that a change of what is beta comes with an upgrade.
         warnings.simplefilter("ignore", dg.BetaWarning)

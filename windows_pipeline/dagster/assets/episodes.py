@@ -82,9 +82,9 @@ class EpisodeChecks:
         worst = of_day.orderBy(F.desc_nulls_last("severity"), "episode_start", "key")
         ranked = (
             episodes(alerts, by=["arrival_unit"])
-            .withColumns({"place": F.row_number().over(worst), "all": F.count("*").over(of_day)})
-            .where(F.col("place") <= _SHOWN)
-            .orderBy("place")
+            .withColumns({"rank": F.row_number().over(worst), "all": F.count("*").over(of_day)})
+            .where(F.col("rank") <= _SHOWN)
+            .orderBy("rank")
         )
         found: dict[tuple[date, str], list[Row]] = {}
         for row in self._with_return(spark, days, ranked).collect():
@@ -112,7 +112,7 @@ class EpisodeChecks:
         silent = found.where("ends_empty").select("key", "episode_end").distinct()
         later = join_on(silent, ends, ["key"], "inner").where(F.col("_end") > F.col("episode_end"))
         back = later.groupBy("key", "episode_end").agg(F.min("_end").alias("back"))
-        return join_on(found, back, ["key", "episode_end"], "left").orderBy("place")
+        return join_on(found, back, ["key", "episode_end"], "left").orderBy("rank")
 
     def _evaluation(
         self, rule: str, rows: list[Row], day: date, through: int | None
