@@ -33,16 +33,16 @@ def early_warnings(
     """
     breaking = broken_rules(fired.where("NOT is_final"), rules)
     in_order = Window.partitionBy("_computed_day", *WARNING_KEY).orderBy("firing_id")
-    first = breaking.withColumn("number", F.row_number().over(in_order)).where("number = 1")
-    first = first.drop("number")
+    first = breaking.withColumn("_number", F.row_number().over(in_order)).where("_number = 1")
+    first = first.drop("_number")
     raised = first.where("_is_new").withColumn("state", F.lit("open"))
     window = ["_computed_day", "key", "window_start", "window_end"]
-    broken = broken_rules(final_windows, rules).select("rule", *window, F.lit(True).alias("holds"))
+    broken = broken_rules(final_windows, rules).select("rule", *window, F.lit(True).alias("_holds"))
     of_final = final_windows.select("arrival_unit", *window)
     closed = join_on(first.drop("arrival_unit"), of_final, window, "inner")
-    state = F.when(F.col("holds"), "confirmed").otherwise("withdrawn")
+    state = F.when(F.col("_holds"), "confirmed").otherwise("withdrawn")
     ended = join_on(closed, broken, ["rule", *window], "left").withColumn("state", state)
-    return raised.unionByName(ended.drop("holds"))
+    return raised.unionByName(ended.drop("_holds"))
 
 
 def as_they_stand(warnings: DataFrame) -> DataFrame:
@@ -58,10 +58,10 @@ def as_they_stand(warnings: DataFrame) -> DataFrame:
     by_warning = Window.partitionBy(*WARNING_KEY)
     open_first = by_warning.orderBy((F.col("state") == "open").desc())
     return (
-        warnings.withColumn("raised_in", F.min("arrival_unit").over(by_warning))
-        .withColumn("number", F.row_number().over(open_first))
-        .withColumn("last_number", F.count("*").over(by_warning))
-        .where("number = last_number")
-        .withColumn("arrival_unit", F.col("raised_in"))
-        .drop("raised_in", "number", "last_number")
+        warnings.withColumn("_raised_in", F.min("arrival_unit").over(by_warning))
+        .withColumn("_number", F.row_number().over(open_first))
+        .withColumn("_last_number", F.count("*").over(by_warning))
+        .where("_number = _last_number")
+        .withColumn("arrival_unit", F.col("_raised_in"))
+        .drop("_raised_in", "_number", "_last_number")
     )

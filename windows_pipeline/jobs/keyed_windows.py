@@ -189,8 +189,8 @@ class KeyedWindowsJob(WindowsJob):
 def _latest(keyed: DataFrame) -> DataFrame:
     """The newest version of each window of a unit."""
     newest_first = Window.partitionBy("arrival_unit", "key", "window_end").orderBy(F.desc("batch"))
-    numbered = keyed.withColumn("rank", F.rank().over(newest_first))
-    return numbered.where("rank = 1").drop("rank")
+    numbered = keyed.withColumn("_rank", F.rank().over(newest_first))
+    return numbered.where("_rank = 1").drop("_rank")
 
 
 def _not_outgrown(keyed: DataFrame) -> DataFrame:

@@ -47,13 +47,13 @@ def with_previous_and_final(
             **{f"previous_{new}": F.lag(name).over(in_order) for new, name in previous.items()},
         }
     )
-    result = F.struct(*values).alias("result")
+    result = F.struct(*values).alias("_result")
     finals = final.select("arrival_unit", *_WINDOW, F.lit(True).alias("final_is_there"), result)
     final_is_there = F.coalesce("final_is_there", F.lit(False))
     return (
         join_on(numbered, finals, ["arrival_unit", *_WINDOW], "left")
         .withColumns({"final_is_there": final_is_there, "is_as_final": _equals_result(values)})
-        .drop("result")
+        .drop("_result")
     )
 
 
@@ -80,7 +80,7 @@ def with_their_firings(
         .agg(
             F.count_if(F.col("reason") == "ON_TIME").alias("on_time"),
             F.max(by_number).getField("since").alias("last_since"),
-            F.max_by(F.struct(*values), "firing_id").alias("result"),
+            F.max_by(F.struct(*values), "firing_id").alias("_result"),
         )
     )
     return (
@@ -92,7 +92,7 @@ def with_their_firings(
                 "is_as_final": _equals_result(values),
             }
         )
-        .drop("result")
+        .drop("_result")
     )
 
 
@@ -158,5 +158,5 @@ def with_their_firing(made: DataFrame, firings: DataFrame) -> DataFrame:
 
 
 def _equals_result(values: Sequence[str]) -> Column:
-    """Whether a row's values equal those of its column `result`."""
-    return reduce(and_, [F.col(name).eqNullSafe(F.col("result")[name]) for name in values])
+    """Whether a row's values equal those of its column `_result`."""
+    return reduce(and_, [F.col(name).eqNullSafe(F.col("_result")[name]) for name in values])
