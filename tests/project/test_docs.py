@@ -407,6 +407,18 @@ def test_a_pipeline_that_a_page_makes_need_not_be_there() -> None:
     assert wrong_paths("`pipelines/NAME.yaml`") == []
 
 
+def test_the_design_follows_a_record_through_functions_that_are_there() -> None:
+    """Each row of the two tables names modules, and what stands in one of them."""
+    walk = (DOCS / "design.md").read_text().partition("## Follow one record")[2]
+    rows = [line for line in walk.partition("\n## ")[0].splitlines() if ".py`" in line]
+    tables = [row.split("|") for row in rows if row.startswith("|")]
+    assert len(tables) > 15
+    for _, _, modules, functions, *_ in tables:
+        paths = [ROOT / "windows_pipeline" / name for name in inline_code(modules)]
+        there = {name for path in paths for name in defined_in(path)}
+        assert set(inline_code(functions)) <= there, functions
+
+
 def test_the_design_names_every_package() -> None:
     drawn = (DOCS / "design.md").read_text().partition("## Packages")[2].partition("\n## ")[0]
     folders = {
