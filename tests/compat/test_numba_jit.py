@@ -93,7 +93,7 @@ def test_numba_takes_what_is_put_into_its_private_parts(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_code_of_two_processes_is_told_apart_in_a_third(folder: Path) -> None:
+def test_code_of_two_processes_is_distinguished_in_a_third(folder: Path) -> None:
     call = "import numpy, sorts; print(sorts.{0}(numpy.array([30, 10, 20])).tolist())"
     sort, argsort = call.format("ordered"), call.format("order_of")
     printed([started(folder, sort)])

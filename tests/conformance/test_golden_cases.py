@@ -114,7 +114,7 @@ WRONG = {
 }
 
 
-def test_each_difference_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_each_difference_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     """But of what an engine that is known to agree elsewhere answered otherwise."""
     del spark
     file, agreed = tmp_path / "wrong.jsonl", tmp_path / "agreed.jsonl"

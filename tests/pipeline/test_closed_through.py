@@ -59,11 +59,11 @@ def test_the_partitions_that_hold_the_watermark_back_are_named(
     project.land(1, f"{header}a,40,1,1,x\na,20,1,2,y\n")
     project.land(2, f"{header}a,90,1,1,x\n")
     result = run_job(RawEventsJob(project.pipeline, project.settings), spark, DAYS[:2])
-    told = [
+    reported = [
         {name: value for name, value in result.facts[day].items() if "partitions" in name}
         for day in DAYS[:2]
     ]
-    assert told == [
+    assert reported == [
         {"slowest_partitions": "y"},
         {
             "slowest_partitions": "x",

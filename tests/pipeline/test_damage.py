@@ -147,9 +147,9 @@ def test_damaged_sources_and_results_are_mended_by_one_rebuild(
     rebuild = ("rebuild", "p", "--from", "raw_events")
     status, said = call_without_spark(computed, "check", "p", "--files")
     assert (status, f"windows-pipeline {' '.join(rebuild)}" in said) == (1, True), said
-    told = [line for line in said.splitlines() if "--repair" in line]
-    assert told
-    assert all("mend what comes from the source, then: " in line for line in told)
+    named = [line for line in said.splitlines() if "--repair" in line]
+    assert named
+    assert all("mend what comes from the source, then: " in line for line in named)
     status, said = computed.call(*rebuild)
     assert status == 0, said
     for table in ("w/keyed_windows", "w/corrections", "arrival_log", "w/_computed_days"):

@@ -133,7 +133,7 @@ def test_the_schedule_asks_again_for_a_raw_day_that_failed(nights: Nights) -> No
     assert nights.asked() == [(FIRST, THIRD)]
 
 
-def rows_told(result: dg.ExecuteInProcessResult, table: Table) -> set[object]:
+def rows_reported(result: dg.ExecuteInProcessResult, table: Table) -> set[object]:
     """How many rows of the run a table's materializations tell of."""
     made = (one for one in materializations(result) if one.asset_key == asset_key(table))
     return {one.metadata["rows_of_run"].value for one in made}
@@ -172,7 +172,7 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
     # It keeps closed windows only.
     keyed = tables.keyed_windows.read(spark)
     assert keyed.where("NOT closed").isEmpty()
-    assert rows_told(result, tables.keyed_windows) == {keyed.count()}
+    assert rows_reported(result, tables.keyed_windows) == {keyed.count()}
     # What is published stands its checks by itself, without the windows that are open.
     job = KeyedWindowsJob(pipeline, "carrier_three_hours", carriers.settings)
     checks = check_published(job, spark, published_days(job, spark))

@@ -146,12 +146,12 @@ def test_the_command_that_is_named_mends_a_commit(project: SmallProject) -> None
     checkpoint = project.folder / "warehouse" / "p" / "_stream"
     commit = checkpoint / "commits" / "1"
     commit.write_bytes(b"")
-    told = f"rm -f {commit} {checkpoint}/commits/.1.crc"
-    assert told in said_of(project, "stream", "p", status=2)
-    assert told in said_of(project, "check", "p", "--files", status=1)
+    fix = f"rm -f {commit} {checkpoint}/commits/.1.crc"
+    assert fix in said_of(project, "stream", "p", status=2)
+    assert fix in said_of(project, "check", "p", "--files", status=1)
     commit.unlink()  # the checksum file, which keeps Hadoop from writing the commit, is still there
-    assert told in said_of(project, "stream", "p", status=2)
-    subprocess.run(shlex.split(told), check=True)
+    assert fix in said_of(project, "stream", "p", status=2)
+    subprocess.run(shlex.split(fix), check=True)
     assert project.ingest("stream")[0] == 0
     assert project.all_rows() == before
     project.land(1, f"{HEADER}a,20,1\n", "2.csv")
@@ -159,8 +159,8 @@ def test_the_command_that_is_named_mends_a_commit(project: SmallProject) -> None
     assert (status, "micro-batch 2" in said) == (0, True), said
     assert len(project.raw("event_time")) == 3
     flip(commit)  # no longer the newest
-    assert told in said_of(project, "stream", "p", status=2)
-    subprocess.run(shlex.split(told), check=True)
+    assert fix in said_of(project, "stream", "p", status=2)
+    subprocess.run(shlex.split(fix), check=True)
     project.land(1, f"{HEADER}a,30,1\n", "3.csv")
     status, said = project.ingest("stream")
     assert (status, "micro-batch 3" in said) == (0, True), said

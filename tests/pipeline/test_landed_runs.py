@@ -57,7 +57,7 @@ def mark(landed: Path) -> None:
 
 
 @pytest.mark.parametrize("on_bad_file", ["stop", "skip"])
-def test_landed_days_are_run_once_and_their_changes_told(
+def test_landed_days_are_run_once_and_their_changes_named(
     project: SmallProject, monkeypatch: pytest.MonkeyPatch, on_bad_file: str
 ) -> None:
     project.declare(on_bad_file=on_bad_file)

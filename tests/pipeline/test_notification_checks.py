@@ -51,7 +51,7 @@ SILENCES = {
     "aggregates": {"s": "sum(v)"},
     "alerts": {"quiet": {"when": "record_count = 0", "severity": "1"}},
 }
-NOTIFY = {"notify": {"people": {"file": "told.jsonl"}}}
+NOTIFY = {"notify": {"people": {"file": "sent.jsonl"}}}
 # Sliding: an episode of `a` that worsens on each day and ends on the second, which has one of `b`.
 DAYS = (
     f"{HEADER}a,0,1\na,4,1\na,8,5\na,10,9\n",
@@ -113,8 +113,8 @@ def failed(project: SmallProject, spark: SparkSession, how: Damage | None = None
     """The checks of all notifications that find broken rows, once they are damaged."""
     job = window_jobs(project.pipeline, "w", project.settings)[2]
     days = published_days(job, spark)
-    alerts, told = (table.of_units(spark, days) for table in job.tables)
-    rows = [alerts, told if how is None else damaged(told, how)]
+    alerts, sent = (table.of_units(spark, days) for table in job.tables)
+    rows = [alerts, sent if how is None else damaged(sent, how)]
     (batch,) = (
         batch
         for batch in job.check_batches(spark, days, rows, job.arrived(spark))

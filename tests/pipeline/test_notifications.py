@@ -41,7 +41,7 @@ SLIDES = {
     },
 }
 DEFINITION = SlidingDefinition(time_difference=10, grace=2, emit_empty=True)
-NOTIFY = {"notify": {"people": {"file": "told.jsonl"}}}
+NOTIFY = {"notify": {"people": {"file": "sent.jsonl"}}}
 RECORDS = {
     1: [("a", 0, 1), ("a", 4, 1), ("b", 5, 9), ("a", 6, 3), ("a", 9, 1)],
     # The episode of `a` goes on into day 2, where one record joins the last of day 1.
@@ -92,7 +92,7 @@ def table_of(made: SmallProject) -> Table:
     return table
 
 
-def told(made: SmallProject, *more: str) -> list[tuple[object, ...]]:
+def sent(made: SmallProject, *more: str) -> list[tuple[object, ...]]:
     """What happened, in order.
 
     Day, rule, key, episode, worst window's end, event, until, worst window's severity, id.
@@ -110,7 +110,7 @@ def told(made: SmallProject, *more: str) -> list[tuple[object, ...]]:
 
 
 def expected(records: Mapping[int, Sequence[tuple[str, int, int]]]) -> list[tuple[object, ...]]:
-    """The oracle's events of all rules, as `told` shows them but for the ids."""
+    """The oracle's events of all rules, as `sent` shows them but for the ids."""
     arrived = [
         Record(day - 1, 0, offset, key, time, {"v": value})
         for day, of_day in records.items()
@@ -155,7 +155,7 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
     for day, records in landed.items():
         at_once.land(day, text(records))
     assert at_once.ingest("run")[0] == 0
-    rows = told(at_once)
+    rows = sent(at_once)
     assert [row[:-1] for row in rows] == expected(landed)
     assert {row[1] for row in rows if row[5] == "ended"} >= {"lasting", "quiet"}
     # Each day alone, and days with a gap between, from the raw records.
@@ -179,11 +179,11 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
         for number, part in enumerate(parts):
             streamed.land(day, text(part), f"{day}{number}.csv")
     assert streamed.ingest("stream")[0] == 0
-    assert told(streamed) == rows
+    assert sent(streamed) == rows
     status, said = streamed.call("check", "p")
     assert status == 0, said
     assert streamed.call("rebuild", "p", "--from", "alerts")[0] == 0
-    assert told(streamed) == rows
+    assert sent(streamed) == rows
 
 
 def plain(rows: Iterable[Iterable[object]]) -> list[str]:
@@ -211,7 +211,7 @@ def test_a_correction_takes_back_what_did_not_happen(
     for day, records in RECORDS.items():
         made.land(day, text(records))
     assert made.ingest("run")[0] == 0
-    before = told(made)
+    before = sent(made)
     mended = {**RECORDS, 1: [("a", 4, 1), ("a", 9, 8)]}
     made.land(1, text(mended[1]))
     # A check refuses to change what was published.
@@ -220,7 +220,7 @@ def test_a_correction_takes_back_what_did_not_happen(
     status, said = made.call(*correct)
     assert status == 0, said
 
-    rows = told(made, "correction", "retracted_by")
+    rows = sent(made, "correction", "retracted_by")
     stands = [row for row in rows if row[-1] is None and row[5] != "retracted"]
     assert [row[:8] for row in stands] == expected(mended)
     assert {row[-2] for row in stands} == {None, 1}
@@ -239,7 +239,7 @@ def test_a_correction_takes_back_what_did_not_happen(
 
     # Nothing differs any more, so another one changes nothing.
     status, said = made.call(*correct)
-    assert (status, told(made, "correction", "retracted_by")) == (0, rows), said
+    assert (status, sent(made, "correction", "retracted_by")) == (0, rows), said
     # What was retracted breaks no rule, of all days or of each day alone.
     job = window_jobs(made.pipeline, "w", made.settings)[2]
     days = [date(2026, 11, day) for day in mended]

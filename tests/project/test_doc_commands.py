@@ -90,7 +90,7 @@ def in_project(tmp_path: Path, small_settings: Settings, monkeypatch: pytest.Mon
     flights["windows"] = {"hourly": flights["windows"]["hourly"]}
     # Of so few records a rejected one or a late one is already a large share.
     flights["limits"] = {"rejected": "90 %", "late": "100 %"}
-    flights["notify"] = {"people": {"file": "told.jsonl"}}
+    flights["notify"] = {"people": {"file": "sent.jsonl"}}
     (tmp_path / "pipelines").mkdir()
     for name in ("flights", "followed"):
         text = yaml.safe_dump({**flights, "name": name})

@@ -120,7 +120,7 @@ def test_without_a_fitting_python_each_one_found_is_named(programs: Path) -> Non
     assert "PYTHON is /nowhere)" in refusal("find_python", programs, PYTHON="/nowhere")
 
 
-def test_a_port_in_use_is_told_before_the_ui_starts(programs: Path) -> None:
+def test_a_port_in_use_is_named_before_the_ui_starts(programs: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert f"port {port} is in use" in refusal(f"require_free_port {port}", programs)

@@ -227,7 +227,7 @@ def test_what_fails_names_key_window_and_firing(spark: SparkSession) -> None:
     assert f"{__file__}, line " in str(raised.value)
 
 
-def test_records_that_are_not_there_are_told(spark: SparkSession) -> None:
+def test_records_that_are_not_there_are_named(spark: SparkSession) -> None:
     """Rule E3."""
     function = WindowFunction(lambda *_: [], "n bigint", records=["nope"])
     timed = by_user(frame(spark, [("a", 3)]), HOPPING)

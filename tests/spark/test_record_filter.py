@@ -31,7 +31,7 @@ ROWS: list[tuple[Any, ...]] = [
     (3, INFINITE, None, None, False, date(2013, 1, 1), NOON.replace(microsecond=1_000)),
     (None, None, Decimal("1.5"), "ab", True, None, NOON),
 ]
-TOLD = [
+DECIDED = [
     "n = 1", "n <> 1", "n > 0.5", "n >= x", "x < 2", "x = 0", "x > 1e30", "x <=> n",
     "c = 1.5", "c > n", "c <= x", "s = 'a'", "s < 'b'", "s >= '\uff5e'", "s in ('a', 'ab')",
     "n not in (1, 3)", "b", "not b", "b and n > 0", "b or n > 0", "b is true", "b is not false",
@@ -57,16 +57,16 @@ def test_a_filter_without_spark_decides_as_spark(spark: SparkSession) -> None:
         F.coalesce(
             F.expr(compile_expression(text, COLUMNS, "boolean", null_if_unfit=True)), F.lit(False)
         ).alias(f"of_{number}")
-        for number, text in enumerate(TOLD)
+        for number, text in enumerate(DECIDED)
     ]
     of_spark = [row[1:] for row in sorted(map(tuple, frame.select("at", *decided).collect()))]
     for row, expected in zip(ROWS, of_spark, strict=True):
         record = dict(zip(COLUMNS, row, strict=True))
-        told = {text: passes(text, record) for text in TOLD}
+        found = {text: passes(text, record) for text in DECIDED}
         different = {
-            text: (said, told[text])
-            for text, said in zip(TOLD, expected, strict=True)
-            if told[text] != said
+            text: (said, found[text])
+            for text, said in zip(DECIDED, expected, strict=True)
+            if found[text] != said
         }
         assert different == {}, record
 

@@ -249,8 +249,8 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
         (1, 30, 5, False),
     ]
     assert tables.final_windows.read(spark).count() == 3
-    firings_told = window_jobs(pipeline, "hops", own)[-1].tables[0].read(spark)
-    on_time = firings_told.where("reason = 'ON_TIME'").select(F.unix_millis("window_start"))
+    hop_firings = window_jobs(pipeline, "hops", own)[-1].tables[0].read(spark)
+    on_time = hop_firings.where("reason = 'ON_TIME'").select(F.unix_millis("window_start"))
     assert sorted(row[0] for row in on_time.collect()) == [-5, 0, 5]
     (rejected,) = source_tables(pipeline, own.warehouse).rejected_records.read(spark).collect()
     assert rejected.reason == "null_key"

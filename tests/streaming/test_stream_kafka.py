@@ -57,7 +57,7 @@ def oracle_firings_of(case: Arrivals, policy: Policy) -> list[str]:
     return texts(wanted)
 
 
-def told_of(spark: SparkSession, job: Job) -> list[str]:
+def reported_of(spark: SparkSession, job: Job) -> list[str]:
     rows = job.tables[0].read(spark)
     times = (F.unix_millis(name) for name in ("window_start", "window_end"))
     found = rows.select(
@@ -140,7 +140,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
     require_right_running_maxima(spark, RawEventsJob(pipeline, own))
     for name, asked in (("hops", HOPS_POLICY), ("sums", policy)):
         job = window_jobs(pipeline, name, own)[-1]
-        assert told_of(spark, job) == oracle_firings_of(case, asked)
+        assert reported_of(spark, job) == oracle_firings_of(case, asked)
         streamed = rows_of(job)
         # Some of the drawn cases raise no warning.
         assert streamed[0]

@@ -224,7 +224,7 @@ def declare(settings: Settings, folder: Path, pieces: Sequence[range], **fields:
         "source": source,
         "partitions": partitions,
         "windows": windows,
-        "notify": {"people": {"file": "told.jsonl"}},
+        "notify": {"people": {"file": "sent.jsonl"}},
     }
     declared = folder / "pipelines" / "kinds.yaml"
     declared.parent.mkdir(parents=True)

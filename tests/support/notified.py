@@ -85,8 +85,8 @@ class Notified:
 
     def deliver(self, now: datetime = NOW, **options: Any) -> dict[str, Sent]:
         """Delivers, without waiting between attempts; what each target was notified."""
-        told = deliver(self.pipeline, self.settings, now=now, sleep=lambda _: None, **options)
-        return {one.target: one for one in told}
+        sent = deliver(self.pipeline, self.settings, now=now, sleep=lambda _: None, **options)
+        return {one.target: one for one in sent}
 
     @property
     def log(self) -> Path:

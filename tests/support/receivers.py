@@ -35,8 +35,8 @@ class Receiver:
     @property
     def events(self) -> list[tuple[Any, str]]:
         """The key and the event of each row that it was sent, in order."""
-        told = [event for body in self.bodies for event in body["events"]]
-        return [(event["key"], event["event"]) for event in told]
+        sent = [event for body in self.bodies for event in body["events"]]
+        return [(event["key"], event["event"]) for event in sent]
 
 
 @contextmanager

@@ -22,13 +22,13 @@ def with_target(fields: str) -> str:
 
 def test_a_target_has_the_fields_of_its_file(tmp_path: Path) -> None:
     text = with_target(
-        "{file: told.jsonl, rules: [quiet], min_severity: 2.5, events: [opened], max_age: 2 hours}"
+        "{file: sent.jsonl, rules: [quiet], min_severity: 2.5, events: [opened], max_age: 2 hours}"
     )
     pipeline = load_text(
         tmp_path, f"{text}  chat:\n    webhook: {{url: 'https://x/a', format: slack}}\n"
     )
     people, chat = pipeline.notify["people"], pipeline.notify["chat"]
-    assert (people.file, people.rules, people.min_severity) == ("told.jsonl", ("quiet",), 2.5)
+    assert (people.file, people.rules, people.min_severity) == ("sent.jsonl", ("quiet",), 2.5)
     assert (people.events, people.max_age, people.webhook) == (("opened",), 7_200_000, None)
     assert chat.webhook is not None
     assert (chat.webhook.url, chat.webhook.format) == ("https://x/a", "slack")
@@ -38,22 +38,22 @@ def test_a_target_has_the_fields_of_its_file(tmp_path: Path) -> None:
 def test_targets_are_no_part_of_a_definition(tmp_path: Path) -> None:
     """Rule H1: no table's digest changes, and only notifications are added."""
     without = load_text(tmp_path, FLIGHTS)
-    told = load_text(tmp_path, with_target("{file: told.jsonl}"))
+    sent = load_text(tmp_path, with_target("{file: sent.jsonl}"))
     other = load_text(tmp_path, with_target("{file: other.jsonl, min_severity: 3}"))
     for table in TABLES:
         name = None if table == "raw_events" else "hourly"
-        found = {definition_digest(table_definition(each, name, table)) for each in (without, told)}
+        found = {definition_digest(table_definition(each, name, table)) for each in (without, sent)}
         assert len(found) == 1, table
-    names = [[spec.name for spec in all_tables(each, "w")] for each in (without, told)]
+    names = [[spec.name for spec in all_tables(each, "w")] for each in (without, sent)]
     assert names[1] == [*names[0], "flights/hourly/notifications"]
     digests = {
         definition_digest(table_definition(each, "hourly", "notifications"))
-        for each in (told, other)
+        for each in (sent, other)
     }
     assert len(digests) == 1
     # A changed rule is another definition.
-    changed = load_text(tmp_path, with_target("{file: told.jsonl}").replace("10", "11", 1))
-    assert changed.windows != told.windows
+    changed = load_text(tmp_path, with_target("{file: sent.jsonl}").replace("10", "11", 1))
+    assert changed.windows != sent.windows
     spec = notifications(changed, "hourly", "w")
     assert spec is not None
     assert definition_digest(spec.definition) not in digests

@@ -49,12 +49,12 @@ def test_the_end_of_a_silence_says_how_long_it_was(project: Notified, hook: Rece
     assert began == "it began at 2013-01-01T08:00:00.001Z"
 
 
-def test_an_event_is_told_once(project: Notified, hook: Receiver) -> None:
+def test_an_event_is_sent_once(project: Notified, hook: Receiver) -> None:
     """The rows of an episode that are due at once are one message."""
     first = project.happen({}, {"event": "worsened", "severity": 70.0})
     other = project.happen({"key": "LGA", "severity": None})
-    told = project.deliver()["people"]
-    assert (len(told.messages), told.events, told.failed) == (2, 3, False)
+    sent = project.deliver()["people"]
+    assert (len(sent.messages), sent.events, sent.failed) == (2, 3, False)
     assert [[event["id"] for event in body["events"]] for body in hook.bodies] == [first, other]
     assert hook.ids == [body["id"] for body in hook.bodies]
     (opened, _), (alone,) = (body["events"] for body in hook.bodies)
@@ -83,15 +83,15 @@ def test_an_outage_loses_nothing(project: Notified, hook: Receiver) -> None:
     """Not even what becomes too old meanwhile; and later events come after earlier ones."""
     project.happen({}, {"key": "LGA"})
     hook.answers = [500, 503, 429]
-    told = project.deliver()["people"]
-    assert (told.failed, told.waiting, told.reason) == (True, 2, "answered 429")
+    sent = project.deliver()["people"]
+    assert (sent.failed, sent.waiting, sent.reason) == (True, 2, "answered 429")
     assert (len(hook.ids), hook.bodies) == (3, [])
     week = NOW + timedelta(days=7)
     hook.answers = [404]  # not tried again at once
     assert project.deliver(week)["people"].reason == "answered 404"
     project.happen({"event": "ended", "arrival_unit": DAY + timedelta(days=7)})
-    told = project.deliver(week)["people"]
-    assert (told.events, told.failed) == (3, False)
+    sent = project.deliver(week)["people"]
+    assert (sent.events, sent.failed) == (3, False)
     assert hook.events == [("JFK", "opened"), ("JFK", "ended"), ("LGA", "opened")]
     # An attempt that succeeds after others is sent with the same id.
     project.happen({"key": "EWR", "arrival_unit": DAY + timedelta(days=7)})
@@ -128,17 +128,17 @@ def test_a_command_that_is_killed_sends_again_with_the_same_ids(
     assert (last["id"], last["outcome"], last["attempts"]) == ("id2", "sent", 1)
 
 
-def test_old_events_are_not_told_unless_asked(project: Notified, hook: Receiver) -> None:
+def test_old_events_are_not_sent_unless_asked(project: Notified, hook: Receiver) -> None:
     """As those of a backfill or a rebuild; an event's age counts from the end of its day."""
     project.happen({}, {"key": "LGA", "arrival_unit": DAY - timedelta(days=1)})
     just = NOW - timedelta(minutes=30) + timedelta(days=1)
-    told = project.deliver(just)["people"]
-    assert (told.events, told.old) == (1, 1)
+    sent = project.deliver(just)["people"]
+    assert (sent.events, sent.old) == (1, 1)
     assert project.deliver(just + timedelta(days=300), every=True)["people"].events == 1
     assert hook.events == [("JFK", "opened"), ("LGA", "opened")]
 
 
-def test_a_retraction_is_told_where_the_episode_was(project: Notified, hook: Receiver) -> None:
+def test_a_retraction_is_sent_where_the_episode_was(project: Notified, hook: Receiver) -> None:
     """Rule E1: however old it is; nobody hears of an episode that was never sent."""
     gone = {"retracted_by": 1}
     project.happen({}, {"key": "LGA", "arrival_unit": date(2012, 1, 1)})
@@ -149,8 +149,8 @@ def test_a_retraction_is_told_where_the_episode_was(project: Notified, hook: Rec
         {"event": "retracted", "correction": 1, "key": "LGA"},
         {"event": "worsened", "key": "EWR", **gone},
     )
-    told = project.deliver(NOW + timedelta(days=300))["people"]
-    assert (told.events, told.old) == (1, 0)
+    sent = project.deliver(NOW + timedelta(days=300))["people"]
+    assert (sent.events, sent.old) == (1, 0)
     assert hook.events == [("JFK", "opened"), ("JFK", "retracted")]
     assert "disruption retracted (correction 1) for JFK" in hook.bodies[-1]["text"]
 
@@ -169,14 +169,14 @@ def test_a_target_hears_what_it_asks_for(tmp_path: Path) -> None:
     nan = {"key": "nan", "severity": float("nan")}
     project.happen({}, {"key": "LGA", "severity": 62.0}, {"key": "EWR", "severity": None}, nan)
     project.happen({"event": "ended"}, {"rule": "quiet", "severity": 3.0})
-    told = project.deliver()
-    assert {name: one.events for name, one in told.items()} == {"severe": 3, "quiet": 1, "ends": 1}
+    sent = project.deliver()
+    assert {name: one.events for name, one in sent.items()} == {"severe": 3, "quiet": 1, "ends": 1}
     lines = (tmp_path / "warehouse/flights/severe.jsonl").read_text().splitlines()
     assert [json.loads(line)["events"][0]["key"] for line in lines] == ["LGA", "EWR", "nan"]
     assert json.loads(lines[-1])["events"][0]["severity"] == "nan"
 
 
-def test_early_warnings_are_told_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_early_warnings_are_sent_where_they_are_asked_for(tmp_path: Path) -> None:
     """Rule E5: a warning, and what became of it; each is of a window."""
     text = FLIGHTS.replace("    aggregates:\n", "    trigger: {}\n    aggregates:\n")
     targets = "  early: {file: early, events: [warned, withdrawn]}\n  all: {file: all}\n"
@@ -196,8 +196,8 @@ def test_early_warnings_are_told_where_they_are_asked_for(tmp_path: Path) -> Non
         [{**row, "key": key, "state": state} for key, state in states]
         + [{**row, "key": "JFK", "state": "open", "window_end": ended}],
     )
-    told = project.deliver()
-    assert {name: one.events for name, one in told.items()} == {"early": 4, "all": 0}
+    sent = project.deliver()
+    assert {name: one.events for name, one in sent.items()} == {"early": 4, "all": 0}
     lines = (tmp_path / "warehouse/flights/early").read_text().splitlines()
     found = [
         [(event["key"], event["event"], event["aggregates"]["avg_dep_delay"]) for event in of_line]
@@ -228,8 +228,8 @@ def test_nothing_of_the_data_is_markup_in_slack(
 
 def test_a_dry_run_tells_nobody(project: Notified, hook: Receiver) -> None:
     project.happen({})
-    told = project.deliver(dry_run=True)["people"]
-    assert (told.events, hook.ids) == (1, [])
+    sent = project.deliver(dry_run=True)["people"]
+    assert (sent.events, hook.ids) == (1, [])
     assert project.deliver()["people"].events == 1
 
 
@@ -255,10 +255,10 @@ def test_no_error_shows_the_address(project: Notified, hook: Receiver) -> None:
         with pytest.raises(ConfigError, match=r"flights\.yaml:\d+: notify\.people\.webhook\.url: "):
             project.deliver()
         # The other targets are notified all the same.
-        project.targets += "  file:\n    file: told\n"
+        project.targets += "  file:\n    file: sent\n"
         with pytest.raises(ConfigError):
             project.deliver()
-        assert (project.log.parent / "told").read_text().count("\n") == 1
+        assert (project.log.parent / "sent").read_text().count("\n") == 1
 
 
 def test_one_command_at_a_time_delivers(project: Notified, hook: Receiver) -> None:
@@ -275,7 +275,7 @@ def test_before_the_first_run_there_is_nothing_to_tell(project: Notified) -> Non
     assert project.deliver()["people"].events == 0
 
 
-def test_the_command_says_what_it_told(
+def test_the_command_says_what_it_sent(
     project: Notified,
     hook: Receiver,
     capfd: pytest.CaptureFixture[str],

@@ -52,7 +52,7 @@ def test_ticks_lead_to_delivered_messages(tmp_path: Path) -> None:
 
 
 def test_a_pipeline_without_targets_has_no_sensor(tmp_path: Path) -> None:
-    project = Notified(tmp_path, "  people:\n    file: told\n")
+    project = Notified(tmp_path, "  people:\n    file: sent\n")
     silent = project.pipeline.model_copy(update={"notify": {}})
     definitions = build_definitions([silent], project.settings)
     with pytest.raises(dg.DagsterInvariantViolationError):

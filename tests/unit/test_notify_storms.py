@@ -34,8 +34,8 @@ def test_a_storm_is_one_message_with_a_count(tmp_path: Path, hook: Receiver) -> 
     storm(made, 0, 3)
     assert len(made.deliver()["people"].messages) == 3
     storm(made, 10, 35)
-    told = made.deliver()["people"]
-    assert (told.messages, told.events) == (("flights: 25 episodes: 25 of disruption",), 25)
+    sent = made.deliver()["people"]
+    assert (sent.messages, sent.events) == (("flights: 25 episodes: 25 of disruption",), 25)
     body = hook.bodies[-1]
     assert (body["count"], len(body["events"])) == (25, 25)
     lines = body["text"].splitlines()
@@ -65,40 +65,40 @@ def test_a_rate_limit_holds_and_joins_messages(tmp_path: Path, hook: Receiver) -
     storm(made, 2, 5)
     assert len(made.deliver(NOW + timedelta(minutes=1))["people"].messages) == 1
     storm(made, 5, 6)
-    told = made.deliver(NOW + timedelta(minutes=2))["people"]
-    assert (told.events, told.waiting, told.failed) == (0, 1, False)
-    assert told.reason == "the rate limit is reached"
+    sent = made.deliver(NOW + timedelta(minutes=2))["people"]
+    assert (sent.events, sent.waiting, sent.failed) == (0, 1, False)
+    assert sent.reason == "the rate limit is reached"
     # Held for days, it is sent all the same.
     assert made.deliver(NOW + timedelta(days=5))["people"].events == 1
     assert [len(body["events"]) for body in hook.bodies] == [1, 1, 3, 1]
 
 
-def test_nothing_is_told_in_quiet_hours_and_all_after_them(tmp_path: Path, hook: Receiver) -> None:
+def test_nothing_is_sent_in_quiet_hours_and_all_after_them(tmp_path: Path, hook: Receiver) -> None:
     """By the clock of the zone: 22:00 in Berlin is 21:00 UTC in winter and 20:00 in summer."""
     made = project(tmp_path, hook, "quiet: {hours: 22:00-06:00, zone: Europe/Berlin}")
     made.happen({})
 
-    def told(at: str) -> int:
+    def sent(at: str) -> int:
         now = datetime.fromisoformat(f"{at}+00:00")
         return made.deliver(now, dry_run=True)["people"].events
 
     winter = ("2013-01-01 20:59", "2013-01-01 21:00", "2013-01-02 04:59", "2013-01-02 05:00")
-    assert [told(at) for at in winter] == [1, 0, 0, 1]
+    assert [sent(at) for at in winter] == [1, 0, 0, 1]
     held = made.deliver(datetime(2013, 1, 2, 4, 59, tzinfo=UTC))["people"]
     assert (held.waiting, held.reason, held.failed) == (1, "quiet until 06:00", False)
     # What was held once is sent however old it is by then.
     summer = ("2013-07-01 19:59", "2013-07-01 20:00", "2013-07-02 04:00")
-    assert [told(at) for at in summer] == [1, 0, 1]
+    assert [sent(at) for at in summer] == [1, 0, 1]
     assert made.deliver(datetime(2013, 1, 2, 5, tzinfo=UTC))["people"].events == 1
     by_day = project(tmp_path, hook, "quiet: {hours: 06:00-22:00, zone: Europe/Berlin}")
     by_day.number = made.number
     by_day.happen({"key": "LGA"})
     at = [datetime(2013, 1, 2, hour, tzinfo=UTC) for hour in (4, 5, 20, 21)]
-    told_at = [by_day.deliver(now, dry_run=True)["people"].events for now in at]
-    assert told_at == [1, 0, 0, 1]
+    sent_at = [by_day.deliver(now, dry_run=True)["people"].events for now in at]
+    assert sent_at == [1, 0, 0, 1]
 
 
-def test_a_snoozed_rule_is_not_told_until_then(tmp_path: Path, hook: Receiver) -> None:
+def test_a_snoozed_rule_is_not_sent_until_then(tmp_path: Path, hook: Receiver) -> None:
     made = project(tmp_path, hook, "group: 3")
     with pytest.raises(ValueError, match="flights: must have tables, and has none in"):
         snooze(made.pipeline, made.settings, "disruption", NOW)

@@ -33,8 +33,8 @@ def test_a_mail_has_one_subject_whatever_a_key_holds(
         targets = MAIL.format(port=box.port, starttls="false", login=LOGIN)
         project = Notified(tmp_path, targets)
         project.happen({"key": "x\r\nBcc: c@example.com\r\n\r\nä\u2028é" + "y" * 500})
-        told = project.deliver()["people"]
-    assert (told.events, told.failed) == (1, False)
+        sent = project.deliver()["people"]
+    assert (sent.events, sent.failed) == (1, False)
     (mail,) = box.mails
     assert box.to == [["a@example.com", "b@example.com"]]
     assert box.logins == [b"\0me\0s3cret-s3cret"]
@@ -61,12 +61,12 @@ def test_a_mail_server_that_refuses_keeps_messages_waiting(tmp_path: Path) -> No
         assert len(box.mails) == 1
         project.happen({"key": "LGA"})
         project.targets = MAIL.format(port=box.port, starttls="true", login="")
-        told = project.deliver()["people"]
-        assert (told.failed, told.reason) == (True, "no answer: SMTPNotSupportedError")
+        sent = project.deliver()["people"]
+        assert (sent.failed, sent.reason) == (True, "no answer: SMTPNotSupportedError")
         assert len(box.mails) == 1
         project.targets = MAIL.format(port=box.port, starttls="false", login="")
-    told = project.deliver(waits_s=())["people"]
-    assert (told.failed, told.reason) == (True, "no answer: ConnectionRefusedError")
+    sent = project.deliver(waits_s=())["people"]
+    assert (sent.failed, sent.reason) == (True, "no answer: ConnectionRefusedError")
 
 
 def test_a_program_gets_the_message_on_its_input(tmp_path: Path) -> None:

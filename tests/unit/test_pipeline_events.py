@@ -37,11 +37,11 @@ def notified(folder: Path, hook: Receiver, more: str = "", text: str = FLIGHTS) 
     return Notified(folder, f"  people:\n    webhook: {{url: '{hook.url}'}}\n{more}", text=text)
 
 
-def told(hook: Receiver) -> list[dict[str, Any]]:
+def sent(hook: Receiver) -> list[dict[str, Any]]:
     return [event for body in hook.bodies for event in body["events"]]
 
 
-def test_a_failed_run_is_told_once(tmp_path: Path, hook: Receiver) -> None:
+def test_a_failed_run_is_sent_once(tmp_path: Path, hook: Receiver) -> None:
     """Whatever rules and severities a target names: a failed run has none."""
     project = notified(tmp_path, hook, "    rules: [disruption]\n    min_severity: 90\n")
     warehouse = project.settings.warehouse
@@ -60,7 +60,7 @@ def test_a_failed_run_is_told_once(tmp_path: Path, hook: Receiver) -> None:
         file.write('{"run": "x", "wh\n')
     note_failure(project.pipeline, warehouse, "windows-pipeline run", "the disk is full", "b")
     assert project.deliver(now)["people"].events == 1
-    assert len({event["id"] for event in told(hook)}) == 2
+    assert len({event["id"] for event in sent(hook)}) == 2
 
 
 def test_a_target_that_names_other_events_hears_of_no_run(tmp_path: Path, hook: Receiver) -> None:
@@ -69,7 +69,7 @@ def test_a_target_that_names_other_events_hears_of_no_run(tmp_path: Path, hook: 
     assert not Path(project.settings.warehouse).exists()
 
 
-def test_records_that_do_not_come_are_told_once(tmp_path: Path, hook: Receiver) -> None:
+def test_records_that_do_not_come_are_sent_once(tmp_path: Path, hook: Receiver) -> None:
     """However long ago they were due; until records come, whatever else is done to the table."""
     project = notified(tmp_path, hook, text=DAILY)
     log = source_tables(project.pipeline, project.settings.warehouse).arrival_log
@@ -79,14 +79,14 @@ def test_records_that_do_not_come_are_told_once(tmp_path: Path, hook: Receiver) 
     assert project.deliver(began + DAY / 2)["people"].events == 0
     for _ in range(2):
         project.deliver(began + 3 * DAY)
-    (event,) = told(hook)
+    (event,) = sent(hook)
     assert (event["event"], event["what"]) == ("overdue", "flights/arrival_log")
     assert "records are expected every 1 day, and none came since " in event["text"]
     write_rows(log, [{"arrival_unit": date(2013, 1, 2), "rows": 5}])
     assert project.deliver(began + DAY / 2)["people"].events == 0
     DeltaTable(log.location).optimize.compact()
     assert project.deliver(began + 3 * DAY)["people"].events == 1
-    assert len({event["id"] for event in told(hook)}) == 2
+    assert len({event["id"] for event in sent(hook)}) == 2
 
 
 def test_a_command_that_fails_notes_it(

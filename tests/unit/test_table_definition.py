@@ -106,7 +106,9 @@ def test_a_changed_field_changes_the_definitions_that_depend_on_it(
         assert definition_digest(before[table]) != definition_digest(after[table])
 
 
-def test_tables_of_results_are_told_from_those_of_releases_without_failed(tmp_path: Path) -> None:
+def test_tables_of_results_are_distinguished_from_those_of_releases_without_failed(
+    tmp_path: Path,
+) -> None:
     """Rule G3: what lacks the column is refused, and the message names the column."""
     found = definitions(load_text(tmp_path, FLIGHTS))
     with_column = [name for name, fields in found.items() if "columns.failed" in fields]
