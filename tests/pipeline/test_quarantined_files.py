@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.pipeline.test_bad_files import NAME, bad_and_mended, days_of, records
+from tests.pipeline.test_days_of_bad_files import NAME, bad_and_mended, days_of, records
 from tests.support.small_project import HEADER, SmallProject
 from tests.support.stored_rows import named_rows
 from windows_pipeline.storage.table import Table
