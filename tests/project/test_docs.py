@@ -419,6 +419,13 @@ def test_the_design_follows_a_record_through_functions_that_are_there() -> None:
         assert set(inline_code(functions)) <= there, functions
 
 
+def test_the_catalogue_of_algorithms_names_every_kernel() -> None:
+    kernels = (ROOT / "windows_pipeline" / "kernels").rglob("*.py")
+    modules = {str(path.relative_to(ROOT / "windows_pipeline")) for path in kernels}
+    named = set(inline_code((DOCS / "algorithms.md").read_text()))
+    assert {one for one in modules if not one.endswith("__init__.py")} <= named
+
+
 def test_the_design_names_every_package() -> None:
     drawn = (DOCS / "design.md").read_text().partition("## Packages")[2].partition("\n## ")[0]
     folders = {
