@@ -151,7 +151,7 @@ class AlertsJob(WindowsJob):
         return batches
 
     def _changes(self, spark: SparkSession, days: Sequence[date], alerts: DataFrame) -> DataFrame:
-        """The alerts of units that changed, with how often each of the compared frames has them."""
+        """The alerts of days that changed, with how often each of the compared frames has them."""
         frames = self._compared(spark, days, alerts)
         compared = ("alerts", "published")
         in_doubt = units_that_differ({name: frames[name] for name in compared}, compared)
@@ -175,7 +175,7 @@ class AlertsJob(WindowsJob):
         return {name: rows.drop("correction", "retracted_by") for name, rows in frames.items()}
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes the units that have no rows yet; checks have compared the others."""
+        """Writes the days that have no rows yet; checks have compared the others."""
         return {
             staged.table.name: staged.table.publish_new(staged.rows, days, staged.row_count)
             for staged in stage.tables

@@ -32,8 +32,8 @@ class Correction:
 
     Attributes:
         number: 1, 2, ... for each window definition.
-        first: The first unit to compute again.
-        last: The last unit to compute again.
+        first: The first day to compute again.
+        last: The last day to compute again.
         cause: Why, in the words of the user.
         final_version: The version of final_windows before the correction.
         alerts_version: The version of alerts before the correction.

@@ -1,4 +1,4 @@
-"""Publishes the windows that each unit closed; only corrections change them (rule E1)."""
+"""Publishes the windows that each day closed; only corrections change them (rule E1)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class FinalWindowsJob(WindowsJob):
 
     @property
     def _unique_columns(self) -> tuple[str, ...]:
-        """The columns that identify a final window over all units."""
+        """The columns that identify a final window over all days."""
         return ("key", *(self.windows.row_key or ("window_end",)))
 
     def _closed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
@@ -94,9 +94,9 @@ class FinalWindowsJob(WindowsJob):
     ) -> list[Batch]:
         """Joins the windows with close times, published windows and corrections.
 
-        The published windows are taken as their corrections say that they are. Only some units
+        The published windows are taken as their corrections say that they are. Only some days
         are looked at: those in which the compared frames have different checksums, a window lies
-        outside the unit's close times, or a window occurs twice. In other units no check can fail.
+        outside the day's close times, or a window occurs twice. In other days no check can fail.
         The definition's own checks look at all windows.
         """
         final = rows[0]
@@ -138,7 +138,7 @@ class FinalWindowsJob(WindowsJob):
         ]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes the units that have no final windows yet; checks have compared the others."""
+        """Writes the days that have no final windows yet; checks have compared the others."""
         (final,) = stage.tables
         return {final.table.name: final.table.publish_new(final.rows, days, final.row_count)}
 
@@ -168,22 +168,22 @@ def _with_end_ms(rows: DataFrame) -> DataFrame:
 
 
 def _misplaced(final: DataFrame, closings: DataFrame, closed: str) -> set[date]:
-    """The units with a window that lies outside the unit's close times."""
+    """The days with a window that lies outside the day's close times."""
     placed = _with_end_ms(final).join(closings, "arrival_unit")
     return _units(placed.where(f"NOT coalesce({closed}, FALSE)"))
 
 
 def _repeated(final: DataFrame, unique_columns: Sequence[str]) -> set[date]:
-    """The units with a window that occurs more than once, and the units between.
+    """The days with a window that occurs more than once, and the days between.
 
-    Collecting the set of each window's units would need a sort; least and largest unit do not.
+    Collecting the set of each window's days would need a sort; least and largest day do not.
     """
     windows = final.groupBy(*unique_columns).agg(
         F.count("*").alias("times"),
         F.min("arrival_unit").alias("first"),
         F.max("arrival_unit").alias("last"),
     )
-    # The checks also look at units between that lack the window; they find nothing there.
+    # The checks also look at days between that lack the window; they find nothing there.
     between = F.explode(F.sequence("first", "last")).alias("arrival_unit")
     return _units(windows.where("times > 1").select(between))
 

@@ -161,7 +161,7 @@ class FiringsJob(WindowsJob):
             {
                 "stream_time": ms_to_timestamp("_stream_time_ms"),
                 "fired_after": F.col(f"{AFTER}offset"),
-                # A partition's offsets repeat from unit to unit, so all three identify a record.
+                # A partition's offsets repeat from day to day, so all three identify a record.
                 "fired_after_unit": F.col(f"{AFTER}arrival_unit"),
                 "fired_after_partition": F.col(f"{AFTER}source_partition"),
             }

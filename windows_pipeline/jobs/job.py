@@ -29,7 +29,7 @@ _KEEPS_PLANS: ContextVar[bool] = ContextVar("_KEEPS_PLANS", default=True)
 """Whether cached rows of this thread's run keep the plan that made them."""
 
 RowCounts = dict[str, dict[date, int]]
-"""The number of rows by table name and unit; units without rows are left out."""
+"""The number of rows by table name and day; days without rows are left out."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class StagedTable:
 
 @dataclass
 class Stage:
-    """The rows that a job computed for some units.
+    """The rows that a job computed for some days.
 
     Attributes:
         tables: The new rows, in the order in which they are published.
@@ -73,12 +73,12 @@ class JobResult:
     """The result of a job.
 
     Attributes:
-        days: The units that the job computed.
+        days: The days that the job computed.
         published: Whether the rows were published.
-        rows: How many rows the job computed for each table and unit.
+        rows: How many rows the job computed for each table and day.
         versions: Delta versions by table name; empty if nothing was published.
         checks: The results of the checks.
-        facts: What to report of each unit; empty if nothing was published.
+        facts: What to report of each day; empty if nothing was published.
         seconds: How long the job took.
     """
 
@@ -133,11 +133,11 @@ class Job(Protocol):
         ...
 
     def estimated_records(self, days: Sequence[date], log: ArrivalLog) -> int:
-        """About how many records some units brought; Spark's settings depend on the number."""
+        """About how many records some days brought; Spark's settings depend on the number."""
         ...
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
-        """Computes the rows of some units."""
+        """Computes the rows of some days."""
         ...
 
     def check_batches(
@@ -157,11 +157,11 @@ class Job(Protocol):
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
-        """What to report of each unit once it is published.
+        """What to report of each day once it is published.
 
         Args:
             spark: The session.
-            days: The units.
+            days: The days.
             log: The arrival log that `arrived` returned.
             rows: The row counts of the job's tables and of `counted_tables`.
         """
@@ -221,12 +221,12 @@ def publish_in_order(days: Sequence[date], staged: Sequence[StagedTable]) -> dic
 
 
 def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
-    """Computes and checks the rows of some units, and publishes them if no blocking check fails.
+    """Computes and checks the rows of some days, and publishes them if no blocking check fails.
 
     Args:
         job: The job.
         spark: The session.
-        days: The units to compute.
+        days: The days to compute.
 
     Raises:
         BadFileError: The job reads landed files, some are bad, and the job does not leave bad
@@ -292,12 +292,12 @@ def _store_computed_days(job: Job, spark: SparkSession, facts: Mapping[date, Fac
 def check_published(
     job: Job, spark: SparkSession, days: Sequence[date], *, recount: bool = False
 ) -> list[CheckResult]:
-    """Runs a job's checks on the published rows of some units.
+    """Runs a job's checks on the published rows of some days.
 
     Args:
         job: The job.
         spark: The session.
-        days: The units.
+        days: The days.
         recount: Whether to compute all values again and compare them, too.
     """
     for table in [*job.inputs, *job.tables]:
@@ -313,7 +313,7 @@ def check_published(
 
 
 def rows_by_unit(rows: Mapping[str, DataFrame]) -> RowCounts:
-    """Counts the rows of each frame by unit, in one Spark job; units without rows are left out."""
+    """Counts the rows of each frame by day, in one Spark job; days without rows are left out."""
     units = [
         frame.select(F.lit(name).alias("name"), "arrival_unit") for name, frame in rows.items()
     ]
@@ -324,7 +324,7 @@ def rows_by_unit(rows: Mapping[str, DataFrame]) -> RowCounts:
 
 
 def published_days(job: Job, spark: SparkSession) -> list[date]:
-    """The units of which a job's tables hold rows."""
+    """The days of which a job's tables hold rows."""
     units = (table.read(spark).select("arrival_unit").distinct().collect() for table in job.tables)
     return sorted({row.arrival_unit for of_table in units for row in of_table})
 

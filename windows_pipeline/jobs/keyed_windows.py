@@ -1,4 +1,4 @@
-"""Computes the windows that each unit changed or closed, and lists the unit's late records."""
+"""Computes the windows that each day changed or closed, and lists the day's late records."""
 
 from __future__ import annotations
 
@@ -187,16 +187,16 @@ class KeyedWindowsJob(WindowsJob):
 
 
 def _latest(keyed: DataFrame) -> DataFrame:
-    """The newest version of each window of a unit."""
+    """The newest version of each window of a day."""
     newest_first = Window.partitionBy("arrival_unit", "key", "window_end").orderBy(F.desc("batch"))
     numbered = keyed.withColumn("_rank", F.rank().over(newest_first))
     return numbered.where("_rank = 1").drop("_rank")
 
 
 def _not_outgrown(keyed: DataFrame) -> DataFrame:
-    """Each unit's sessions without the open sessions that a later micro-batch merged into others.
+    """Each day's sessions without the open sessions that a later micro-batch merged into others.
 
-    An open session that lies within a later session of its key and unit is part of that session.
+    An open session that lies within a later session of its key and day is part of that session.
     """
     older, newer = keyed.alias("older"), keyed.alias("newer")
     outgrown = (

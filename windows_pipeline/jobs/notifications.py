@@ -29,13 +29,13 @@ _HISTORY = ("notification_id", "correction", "retracted_by")
 def notification_rows(
     job: WindowsJob, alerts: DataFrame, is_new: Column, ended_in: Callable[[Column], Column]
 ) -> DataFrame:
-    """Returns what happened to episodes in some units, as rows of notifications.
+    """Returns what happened to episodes in some days, as rows of notifications.
 
     Args:
         job: The definition.
         alerts: See `episode_events`, as `is_new` and `ended_in`.
-        is_new: Whether an alert is of these units.
-        ended_in: The unit whose close time passed an instant.
+        is_new: Whether an alert is of these days.
+        ended_in: The day whose close time passed an instant.
     """
     windows = job.windows
     aggregates = [aggregate.name for aggregate in windows.aggregate_list]
@@ -55,7 +55,7 @@ def rows_of_days(
         job: The definition.
         alerts: See `episode_events`.
         days: The days.
-        units: The units of these days; none if a missing day blocks them.
+        units: The days as the timeline has them; none if a missing day blocks them.
     """
     if not units:
         return notification_rows(job, alerts, in_units(days), lambda _: F.lit(None).cast("date"))
@@ -79,15 +79,15 @@ def rows_of_days(
 def with_correction(
     job: WindowsJob, stored: DataFrame, computed: DataFrame, number: int
 ) -> DataFrame:
-    """Returns all rows that some units have once a correction is published.
+    """Returns all rows that some days have once a correction is published.
 
     Rows that were wrong are marked as retracted and stay; rows that hold now are added with the
     correction's number, and a row for each episode that has no alert any more.
 
     Args:
         job: The definition.
-        stored: The rows of the units; the correction may have changed some already.
-        computed: The rows of the units as days compute them now.
+        stored: The rows of the days; the correction may have changed some already.
+        computed: The rows of the days as days compute them now.
         number: The correction's number.
     """
     window = _window(job)

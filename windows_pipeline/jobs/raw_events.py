@@ -104,7 +104,7 @@ class RawEventsJob:
     def tables(self) -> list[Table]:
         """raw_events, rejected_records, quarantined_files if any, and last arrival_log.
 
-        The row of the arrival log commits a unit.
+        The row of the arrival log commits a day.
         """
         tables = source_tables(self.pipeline, self.settings.warehouse)
         listed = [] if tables.quarantined_files is None else [tables.quarantined_files]
@@ -226,7 +226,7 @@ class RawEventsJob:
         )
 
     def _ranges(self, days: Sequence[date]) -> int | None:
-        """How many tasks sort the records; None for a task per unit and source partition."""
+        """How many tasks sort the records; None for a task per day and source partition."""
         if self.settings.arrival_ranges is not None:
             return self.settings.arrival_ranges
         return self.tuning.ranges_for(landed_bytes(self.landing, days).values())
@@ -248,7 +248,7 @@ class RawEventsJob:
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """A row per unit and source partition: how many records landed, and where they went.
+        """A row per day and source partition: how many records landed, and where they went.
 
         The pipeline's own checks look at the records themselves.
         """
@@ -285,7 +285,7 @@ class RawEventsJob:
         ]
 
     def _is_large(self, days: Sequence[date], log: ArrivalLog) -> bool:
-        """Whether a unit's source partition has more records than one task should check."""
+        """Whether a day's source partition has more records than one task should check."""
         if not self._is_streamed(log):
             return self._ranges(days) is not None
         of_days = (row for row in summed_up(log) if row.arrival_unit in days)
@@ -294,7 +294,7 @@ class RawEventsJob:
     def _landed(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, listed: list[DataFrame]
     ) -> DataFrame:
-        """How many records landed in each unit; no row for a stream, whose units are no folders.
+        """How many records landed in each day; no row for a stream, whose days are no folders.
 
         Files that quarantined_files lists are not read.
         """
@@ -305,11 +305,11 @@ class RawEventsJob:
         return landed.groupBy("arrival_unit").agg(F.count("*").alias("landed"))
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes the records first and the log last: a log row commits its unit.
+        """Writes the records first and the log last: a log row commits its day.
 
-        To ingest a unit again, the job first deletes the unit's log row. If the job is killed
-        then, the unit counts as missing and blocks all later days. The stored watermark of later
-        days may depend on the unit, so it is deleted as well. The unit, and every later day whose
+        To ingest a day again, the job first deletes the day's log row. If the job is killed
+        then, the day counts as missing and blocks all later days. The stored watermark of later
+        days may depend on the day, so it is deleted as well. The day, and every later day whose
         windows read its records, no longer count as computed.
 
         Raises:
@@ -392,9 +392,9 @@ def _with_counts(files: Sequence[FileState], ordered: DataFrame) -> DataFrame:
 
 
 def _without_values(raw: DataFrame, source: Source) -> DataFrame:
-    """For each unit with records, the value columns in which no record has a value.
+    """For each day with records, the value columns in which no record has a value.
 
-    Columns that come later than the unit are left out.
+    Columns that come later than the day are left out.
     """
     forms = source.long_forms
     empty = []
@@ -438,7 +438,7 @@ def _decisions(log: ArrivalLog) -> Iterator[tuple[int, str, int]]:
 
 
 def _of_whole_units(logged: DataFrame) -> DataFrame:
-    """The arrival log with a row per unit and source partition, summed over micro-batches."""
+    """The arrival log with a row per day and source partition, summed over micro-batches."""
     of_batch = Window.partitionBy("arrival_unit", "batch")
     first_of_batch = F.row_number().over(of_batch.orderBy("source_partition")) == 1
     parts = logged.withColumn("batch_rejected", F.when(first_of_batch, F.col("unit_rejected")))

@@ -24,17 +24,17 @@ def require_raw_rows(
     log: ArrivalLog,
     units: Collection[date],
 ) -> None:
-    """Requires that raw_events has all rows of some units.
+    """Requires that raw_events has all rows of some days.
 
     Args:
         spark: The session.
         pipeline: The pipeline.
         raw_events: The pipeline's table.
         log: The pipeline's arrival log.
-        units: The units whose records will be read.
+        units: The days whose records will be read.
 
     Raises:
-        RawRowsMissingError: A unit has fewer rows than the log says; the first such unit is named.
+        RawRowsMissingError: A day has fewer rows than the log says; the first such day is named.
     """
     wanted = dict.fromkeys(sorted(units), 0)
     for row in log:

@@ -127,7 +127,7 @@ class AlertsCorrection(InCorrection, AlertsJob):
         return None if table is None else with_any_grace(table)
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
-        """Raises the days' alerts; the staged rows are all rows that the units will have."""
+        """Raises the days' alerts; the staged rows are all rows that the days will have."""
         stage = super().stage(spark, days, log)
         raised, *notified = stage.tables
         rows = cache_rows(self._with_history(self._before(spark, days), raised.rows))

@@ -50,7 +50,7 @@ from windows_pipeline.storage.tables import (
 
 @dataclass(frozen=True)
 class Corrected:
-    """What a correction did to a unit.
+    """What a correction did to a day.
 
     Attributes:
         windows: How many final windows it `changed`, `retracted` and `added`.
@@ -81,7 +81,7 @@ class CorrectionResult:
         published: Whether every blocking check passed. Otherwise the correction is not finished,
             and the same command resumes it.
         results: Each job's first table and the job's result, in order.
-        units: What the correction did, by unit; units in which nothing differed are left out.
+        units: What the correction did, by day; days in which nothing differed are left out.
     """
 
     number: int | None
@@ -104,10 +104,10 @@ def correct(
     report: Callable[[str], None] = lambda _: None,
     begin: Callable[[str], None] = lambda _: None,
 ) -> CorrectionResult:
-    """Recomputes published units from raw_events and changes the results that differ.
+    """Recomputes published days from raw_events and changes the results that differ.
 
     Each final window that differs gets a row in `corrections`; alerts that no longer hold are
-    retracted, not deleted. If the pipeline's grace was changed, every published unit is
+    retracted, not deleted. If the pipeline's grace was changed, every published day is
     recomputed, and the tables follow the new grace once the correction ends. A correction that
     was killed and is run again with the same arguments ends in the same tables, with one number.
 
@@ -116,8 +116,8 @@ def correct(
         pipeline: The pipeline as it is now.
         windows_name: The windows whose results are corrected.
         settings: Where the tables lie.
-        first: The first unit to recompute.
-        last: The last unit to recompute; the last published unit if None.
+        first: The first day to recompute.
+        last: The last day to recompute; the last published day if None.
         cause: Why; stands in each row of `corrections`.
         report: Called with a text on what is about to happen.
         begin: Called with the name of a job's first table before the job starts.
@@ -140,7 +140,7 @@ class CorrectionPlan:
     Attributes:
         job: The windows to correct.
         log: The arrival log, by which no micro-batch was under way.
-        asked: The first and the last unit to recompute.
+        asked: The first and the last day to recompute.
         cause: Why.
         grace_changed: Whether the tables follow another grace.
         other_tables: The tables of firings and notifications, if there are any.
@@ -266,7 +266,7 @@ def finish_correction(
         notified: Whether a notification has its number.
 
     Returns:
-        What the correction did, by unit.
+        What the correction did, by day.
     """
     for table in vars(tables).values():
         if not table.follows_definition(spark):
@@ -282,7 +282,7 @@ def finish_correction(
 def corrected_units(
     spark: SparkSession, tables: WindowTables, number: int
 ) -> dict[date, Corrected]:
-    """What a correction did, by unit."""
+    """What a correction did, by day."""
     listed = tables.corrections.read(spark).where(F.col("correction") == number)
     alerts = tables.alerts.read(spark)
     retracted = alerts.where(F.col("retracted_by") == number)

@@ -62,8 +62,8 @@ class WindowsRepair:
         windows_name: The definition.
         steps: The steps whose tables are computed again, of `_STEPS`.
         final_files: The damaged files of final_windows, below the table's folder.
-        corrected: The arrival units whose final windows are compared with raw_events again.
-        corrects: Whether a correction is made; of all units if `corrected` is empty.
+        corrected: The arrival days whose final windows are compared with raw_events again.
+        corrects: Whether a correction is made; of all days if `corrected` is empty.
         unreadable: The names of tables whose log cannot be read.
     """
 
