@@ -112,8 +112,8 @@ def test_an_aggregates_frame_is_part_of_the_definition(tmp_path: Path) -> None:
             {**AGGREGATES, "more": "sum(dep_delay) over houre"},
             "aggregates.more",
             (
-                "'sum(dep_delay) over houre' is over 'houre', which is none of the frames; did you "
-                "mean 'hour'?"
+                "'sum(dep_delay) over houre' is over 'houre', which is not a frame of these "
+                "windows; did you mean 'hour'?"
             ),
         ),
         (

@@ -145,7 +145,9 @@ def _frame_problem(aggregate: Aggregate, windows: Windows, written: str) -> Prob
         return Problem(path, written, text)
     if over not in names:
         fix = nearest(over, names, f"use one of {', '.join(names)}")
-        return Problem(path, written, f"is over {over!r}, which is none of the frames; {fix}")
+        return Problem(
+            path, written, f"is over {over!r}, which is not a frame of these windows; {fix}"
+        )
     return None
 
 

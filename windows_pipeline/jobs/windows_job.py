@@ -12,8 +12,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.config import BoundAggregates, Pipeline, Source
-from windows_pipeline.config import Windows as WindowsConfig
+from windows_pipeline.config import BoundAggregates, Pipeline, Source, Windows
 from windows_pipeline.engine.record_shards import in_record_shards
 from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
 from windows_pipeline.incremental.alerts import RuleSql
@@ -56,7 +55,7 @@ class WindowsJob:
     starts_over: bool = field(default=False, kw_only=True)
 
     @property
-    def windows(self) -> WindowsConfig:
+    def windows(self) -> Windows:
         """The definition."""
         return self.pipeline.windows[self.windows_name]
 
