@@ -22,7 +22,7 @@ from windows_pipeline.engine.time_shards import (
     shard_length_ms,
     within_a_day,
 )
-from windows_pipeline.engine.windows import evaluate, late
+from windows_pipeline.engine.windows import evaluate_windows, late
 from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import (
@@ -82,10 +82,10 @@ def test_time_shards_give_the_windows_of_the_whole_key(spark: SparkSession, kind
     assert length_ms is not None
 
     events = records(spark).persist()
-    whole = evaluate(events, days, ["key"], AGGREGATES)
+    whole = evaluate_windows(events, days, ["key"], AGGREGATES)
     sharded = in_time_shards(events, windows, length_ms)
     assert sharded.select(TIME_SHARD).distinct().count() > 20
-    cut = evaluate(events, days, ["key"], AGGREGATES, shard_ms=length_ms)
+    cut = evaluate_windows(events, days, ["key"], AGGREGATES, shard_ms=length_ms)
     assert cut.columns == whole.columns
     expected = sorted(map(repr, whole.collect()))
     assert len(expected) > 60
@@ -119,7 +119,7 @@ def test_the_recount_of_time_shards_is_that_of_the_whole_key(
     spec = SHARDED[kind]
     assert isinstance(spec, (SlidingWindows, TimeWindows))
     events = records(spark).withColumn("_is_new", F.col("value") % 2 == 0).persist()
-    windows = evaluate(events, {0: ComputedDay(spec, close_after_ms=500)}, ["key"], [])
+    windows = evaluate_windows(events, {0: ComputedDay(spec, close_after_ms=500)}, ["key"], [])
     # So no window contains some records.
     windows = windows.where("record_count % 5 != 1")
     moved = windows.where("record_count % 2 = 0").withColumn(

@@ -15,7 +15,7 @@ from windows_pipeline.conformance.count_run import CountAnswers, answer_counts
 from windows_pipeline.conformance.firing_cases import FiringCase, firing_differences
 from windows_pipeline.conformance.row_cases import RowAnswer
 from windows_pipeline.conformance.row_run import answer_rows
-from windows_pipeline.engine.windows import evaluate, late
+from windows_pipeline.engine.windows import evaluate_windows, late
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.assign import assign
 from windows_pipeline.kernels.windows.chunk import ComputedDay
@@ -76,7 +76,9 @@ def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, A
     answers = {number: Answers() for number in specs}
     records = _records(spark, {number: cases[number] for number in specs}).persist()
     try:
-        for row in evaluate(records, computed_days, ["key"], [_OFFSETS], _ARRIVAL).collect():
+        for row in evaluate_windows(
+            records, computed_days, ["key"], [_OFFSETS], _ARRIVAL
+        ).collect():
             case, spec = cases[row["_computed_day"]], specs[row["_computed_day"]]
             end_ms = row["_window_end_ms"]
             if case.is_batch and isinstance(spec, SessionWindows):

@@ -19,9 +19,9 @@ from windows_pipeline.dataframe.inputs import (
 from windows_pipeline.dataframe.names import require_results
 from windows_pipeline.dataframe.windows import (
     WindowedStream,
-    evaluate_windows,
     input_of,
     session_timeout,
+    windows_of_input,
 )
 from windows_pipeline.engine.firings.final import at_closing
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
@@ -173,7 +173,7 @@ def _when_closed(
     arrival = _arrival(stream_input)
     delay_ms = windows.close_delay_ms
     timed = with_close_times(stream_input.records(), delay_ms, arrival)
-    found = evaluate_windows(
+    found = windows_of_input(
         timed, windows, stream_input, stream_input.engine_aggregates, with_failed=with_failed
     )
     in_time = with_stream_times(stream_input.records(), arrival, input_ends=input_ends)

@@ -76,7 +76,7 @@ class WindowedPlan:
         """The records with the arguments of the verbs."""
         return WindowedStream(events, self.by, self.require_event_time(), aggregates, self.arrival)
 
-    def every(
+    def every_window(
         self, aggregates: Sequence[Aggregation], *, pre_aggregate: bool, on_error: OnError
     ) -> Transform:
         """Makes the function that computes every window.
@@ -223,7 +223,7 @@ class Windowed(Generic[Result]):
                 arrival value is null or occurs twice in a source partition (rule A1).
         """
         return self.bind(
-            self.plan.every(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
+            self.plan.every_window(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
         )
 
     def final(self) -> Final[Result]:
@@ -408,7 +408,7 @@ class Cogrouped(Generic[Result]):
             ValueError: See `Windowed.agg` and `Windowed.cogroup`.
         """
         return self.bind(
-            self.plan.every(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
+            self.plan.every_window(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
         )
 
     def final(self) -> Final[Result]:
@@ -456,7 +456,7 @@ class Final(Generic[Result]):
         Raises:
             ValueError: See `Windowed.agg`.
         """
-        every = self.plan.every(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
+        every = self.plan.every_window(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
         return self.bind(lambda events: until_window_closes(every(events)))
 
     if not TYPE_CHECKING:

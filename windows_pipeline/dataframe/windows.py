@@ -26,7 +26,7 @@ from windows_pipeline.engine.preaggregation.slices import (
     with_separate_columns,
 )
 from windows_pipeline.engine.time_shards import shard_length_ms
-from windows_pipeline.engine.windows import evaluate, late
+from windows_pipeline.engine.windows import evaluate_windows, late
 from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows, WindowSpec
 
@@ -98,7 +98,7 @@ def aggregate_streams(
     if len(inputs) == 1:
         counts = {each.name for each in first.aggregates if each.counts_records}
     computed = [aggregate for aggregate in aggregates if aggregate.name not in counts]
-    found = evaluate_windows(
+    found = windows_of_input(
         timed, windows, first, computed, pre_aggregate=pre_aggregate, with_failed=with_failed
     )
     if by_end:
@@ -171,7 +171,7 @@ def input_of(stream: WindowedStream, source: int = 0) -> Input:
     )
 
 
-def evaluate_windows(
+def windows_of_input(
     records: DataFrame,
     windows: WindowSpec,
     first: Input,
@@ -187,7 +187,7 @@ def evaluate_windows(
         records, aggregates = with_separate_columns(records, aggregates)
         of_slices = records.schema
         records = in_slices(records, windows, first.keys, aggregates)
-    return evaluate(
+    return evaluate_windows(
         records,
         computed_days,
         first.keys,

@@ -31,7 +31,7 @@ def evaluate_counts(
         computed_days: The windows to compute.
         keys: The columns whose values make a group (nulls are a value).
         aggregates: What to compute; first, last, lists and users' aggregates go by arrival.
-        with_failed: See `engine.windows.evaluate`.
+        with_failed: See `engine.windows.evaluate_windows`.
 
     Returns:
         `_computed_day`, the keys, `first_offset` and `last_offset` (those of the window's first

@@ -52,7 +52,7 @@ def evaluate_rows(
             all aggregates are of these windows.
         with_numbers: Whether to return each row's number in its key and that of the last row
             that follows in its group. Both are wrong where keys are cut into time shards.
-        with_failed: See `engine.windows.evaluate`.
+        with_failed: See `engine.windows.evaluate_windows`.
 
     Returns:
         A row for each row that is no copy, in no order: the columns of `keep`;

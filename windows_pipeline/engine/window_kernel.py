@@ -1,6 +1,6 @@
 """What Spark runs on each partition: sorted Arrow batches of records in, windows out.
 
-Hopping windows are returned as runs of windows that contain the same records; `evaluate` in
+Hopping windows are returned as runs of windows that contain the same records; `evaluate_windows` in
 engine/windows.py unrolls them.
 """
 
@@ -37,7 +37,7 @@ RUN = ("_last_window_end_ms", "_advance_ms")
 
 
 class WindowKernel:
-    """Computes the windows of each partition; see `evaluate` in engine/windows.py.
+    """Computes the windows of each partition; see `evaluate_windows` in engine/windows.py.
 
     Attributes:
         group: The columns whose values make a group. A single computed day is left out, unless

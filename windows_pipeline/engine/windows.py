@@ -21,7 +21,7 @@ PARTLY_LATE = ("_partly_late_time_ms", "_partly_late_close_ms")
 _OPTIONAL = ("_close_time_ms", "_is_new", "_close_after_ms")
 
 
-def evaluate(
+def evaluate_windows(
     records: DataFrame,
     computed_days: Mapping[int, ComputedDay],
     keys: Sequence[str],
@@ -112,11 +112,11 @@ def late(
     """Returns the records that no window counts, with the reason (rule A5).
 
     Args:
-        records: As for `evaluate`, with any other columns.
-        computed_days: See `evaluate`.
-        keys: See `evaluate`.
-        arrival: See `evaluate`.
-        shard_ms: See `evaluate`.
+        records: As for `evaluate_windows`, with any other columns.
+        computed_days: See `evaluate_windows`.
+        keys: See `evaluate_windows`.
+        arrival: See `evaluate_windows`.
+        shard_ms: See `evaluate_windows`.
 
     Returns:
         Their rows with `reason` (late, outside_windows or partly_late), in no order. A record

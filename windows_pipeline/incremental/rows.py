@@ -71,7 +71,7 @@ def unit_rows(
         tuning: How finely records are cut into shards.
 
     Returns:
-        The columns that `engine.windows.evaluate` returns for windows, all closed, and the
+        The columns that `engine.windows.evaluate_windows` returns for windows, all closed, and the
         columns that name the row. In no order.
     """
     found = _with_results(_up_to_last_close(in_time, spec, closings), spec, aggregates, tuning)

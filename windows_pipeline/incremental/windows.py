@@ -14,7 +14,7 @@ from windows_pipeline.engine.time_shards import (
     shard_length_ms,
     within_a_day,
 )
-from windows_pipeline.engine.windows import evaluate
+from windows_pipeline.engine.windows import evaluate_windows
 from windows_pipeline.incremental.aggregated_values import (
     bound_aggregates,
     with_failures,
@@ -55,7 +55,7 @@ def unit_windows(
     only_closed: bool = False,
     tuning: Tuning = TUNING,
 ) -> DataFrame:
-    """Computes the windows that each computed day changed or closed; see `evaluate`.
+    """Computes the windows that each computed day changed or closed; see `evaluate_windows`.
 
     An aggregate that can't be computed is null, and its name is in `failed` (rule G3). Of row
     windows only those that the day closed are returned; see `unit_rows`.
@@ -96,7 +96,7 @@ def _unit_windows(
         return unit_rows(records.where(~is_late(spec)), spec, aggregates, closings, tuning)
     computed_days = {day: ComputedDay(spec, *closing) for day, closing in closings.items()}
     if isinstance(spec, SessionWindows):
-        return evaluate(
+        return evaluate_windows(
             records,
             computed_days,
             ["key"],
@@ -109,7 +109,7 @@ def _unit_windows(
     in_time = records.where(~is_late(spec) & ~is_outside_windows(spec))
     # If a missing day blocks all days, there is nothing to cut into time shards.
     length_ms = within_a_day(shard_length_ms(spec, tuning), tuning) if computed_days else None
-    return evaluate(
+    return evaluate_windows(
         in_time,
         computed_days,
         ["key"],

@@ -25,7 +25,7 @@ def at_closing(
     """Adds the columns of a firing to closed windows: of their only one.
 
     Args:
-        windows: The closed windows of `evaluate`.
+        windows: The closed windows of `evaluate_windows`.
         beyond_ms: How far stream time must be above a window's end to close it.
         advances: The watermark advances, by computed day.
         records: The columns of arrival with their types.

@@ -47,7 +47,7 @@ def fire(
         input_ends: Whether stream time passes everything after the last record.
         with_earlier: With `_is_new`, whether to return also earlier firings: those of windows
             that have new firings or close, and possibly of other windows.
-        with_failed: See `engine.windows.evaluate`.
+        with_failed: See `engine.windows.evaluate_windows`.
         passes: The boolean column of the records that windows may hold; the others only advance
             stream time. None if windows may hold all records.
 

@@ -82,16 +82,16 @@ def in_slices(
     counts and percentiles, a row for each value.
 
     Args:
-        records: The records that `evaluate` takes, all of one computed day.
+        records: The records that `evaluate_windows` takes, all of one computed day.
         windows: The windows.
         keys: The key's columns.
         aggregates: Aggregates that `can_pre_aggregate`, each with a column of its own.
 
     Returns:
-        The same columns, as `evaluate` takes them: the event time is the slice's first, the close
-        time the largest that its records met, and an aggregate's column is its partial result;
-        with `_slice_records` (bigint: how many) and `_slice_last_ms` (bigint: the last event
-        time).
+        The same columns, as `evaluate_windows` takes them: the event time is the slice's first,
+        the close time the largest that its records met, and an aggregate's column is its partial
+        result; with `_slice_records` (bigint: how many) and `_slice_last_ms` (bigint: the last
+        event time).
     """
     time_ms = F.col(FIRST_MS)
     # The kernel refuses times out of range.

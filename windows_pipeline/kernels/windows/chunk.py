@@ -83,8 +83,8 @@ def chunks_of(
     """Splits sorted records where the windows to compute change.
 
     Args:
-        table: The records of `evaluate`, sorted by group and event time. `_computed_day` may be
-            left out where there is a single computed day.
+        table: The records that `evaluate_windows` of engine/windows.py takes, sorted by group and
+            event time. `_computed_day` may be left out where there is a single computed day.
         starts: Where each group's records begin; one more entry for the end of the last.
         computed_days: What to compute, by `_computed_day`.
 
