@@ -192,7 +192,7 @@ def test_the_evidence_counts_the_same_as_the_kernel(spark: SparkSession, name: s
     held = [row for i, case in enumerate(cases) for row in held_by(i, case)]
     unheld = [
         (
-            *run.place(row["_computed_day"]),
+            *run.case_and_unit(row["_computed_day"]),
             row.key,
             row["_event_time_ms"],
             row["_close_time_ms"],
@@ -205,7 +205,7 @@ def test_the_evidence_counts_the_same_as_the_kernel(spark: SparkSession, name: s
     counted: Counter[tuple[Any, ...]] = Counter()
     for row in of_records:
         if row.counted is not None:
-            counted[*run.place(row["_computed_day"]), row.key] += row.counted
+            counted[*run.case_and_unit(row["_computed_day"]), row.key] += row.counted
     expected: Counter[tuple[Any, ...]] = Counter()
     for number, unit, key, *_, is_held in held:
         expected[number, unit, key] += is_held
@@ -236,12 +236,12 @@ def test_the_evidence_tells_windows_that_miss_a_record(spark: SparkSession) -> N
     shown = run.records.where("NOT (source_partition = '0' AND offset = 0)")
     beside = recounted(run, evident(run, shown))
     different = {
-        (*run.place(row["_computed_day"]), row.key, row["_window_start_ms"])
+        (*run.case_and_unit(row["_computed_day"]), row.key, row["_window_start_ms"])
         for row in beside
         if row.is_window and row.record_count != row.recount
     }
     stood = {
-        (*run.place(row["_computed_day"]), row.key, row["_window_start_ms"])
+        (*run.case_and_unit(row["_computed_day"]), row.key, row["_window_start_ms"])
         for row in beside
         if row.is_window
     }

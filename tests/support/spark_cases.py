@@ -96,9 +96,9 @@ _READ_SCHEMA = pa.schema(
 
 
 class Met(NamedTuple):
-    """A record as a target unit reads it, with the close time that it met."""
+    """A record as a computed day reads it, with the close time that it met."""
 
-    target: int
+    computed_day: int
     is_new: bool
     record: Record
     close_time_ms: int
@@ -217,7 +217,7 @@ def reads_of(case: Arrivals, timeline: Timeline, units: Iterable[int]) -> list[R
 
 
 def closings_of(units: Iterable[ArrivalUnit], grace_ms: int) -> dict[int, Closing]:
-    """The close times around each unit, by target number."""
+    """The close times around each unit, by the number of the computed day."""
     return {
         day_number(unit.day): Closing(
             close_ms(unit.watermark_before_ms, grace_ms),
@@ -240,7 +240,7 @@ def run_kernel(
     Args:
         case: The records and windows.
         aggregates: What to compute.
-        units: The target units.
+        units: The computed days.
         cuts: Where the sorted records are cut into batches, counted around the end.
         with_failed: Whether an aggregate that can't be computed is null (rule G3).
     """
@@ -301,9 +301,10 @@ def kernel_answer(
         if row["_partly_late_time_ms"] is not None
     }
     on_closing = [
-        LateRow(each.target - day_number(FIRST_DAY), each.record.id, "partly_late")
+        LateRow(each.computed_day - day_number(FIRST_DAY), each.record.id, "partly_late")
         for each in in_time
-        if (each.target, each.record.key, each.record.event_time, each.close_time_ms) in partly_late
+        if (each.computed_day, each.record.key, each.record.event_time, each.close_time_ms)
+        in partly_late
     ]
     return SparkAnswer(windows, on_arrival + on_closing)
 
@@ -328,7 +329,7 @@ def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBat
     """Records in radix order, ties as they come, in batches, some of them empty."""
     rows = [
         {
-            "_computed_day": each.target,
+            "_computed_day": each.computed_day,
             "key": each.record.key,
             "_event_time_ms": each.record.event_time,
             "_close_time_ms": each.close_time_ms,
@@ -368,9 +369,9 @@ class SparkRun:
     stand one behind the other, so that no case knows of another.
 
     Attributes:
-        records: What `records_to_read` gives for all of them, every unit a target.
+        records: What `records_to_read` gives for all of them, every unit a computed day.
         spec: Their windows.
-        closings: By target, the close times around it.
+        closings: By computed day, the close times around it.
     """
 
     def __init__(self, spark: SparkSession, cases: Sequence[Arrivals]) -> None:
@@ -397,9 +398,9 @@ class SparkRun:
         )
         self.records = records_to_read(raw_events, Timeline(tuple(units)), reads, definition.grace)
 
-    def place(self, target: int) -> tuple[int, int]:
-        """The case that a target is of, and its unit there."""
-        unit = target - day_number(FIRST_DAY)
+    def case_and_unit(self, computed_day: int) -> tuple[int, int]:
+        """The case that a computed day is of, and its unit there."""
+        unit = computed_day - day_number(FIRST_DAY)
         case = bisect_right(self._first_units, unit) - 1
         return case, unit - self._first_units[case]
 
@@ -407,7 +408,7 @@ class SparkRun:
         """The windows of each case as the oracle writes them."""
         by_case: list[list[WindowRow]] = [[] for _ in self._first_units]
         for row in rows:
-            case, unit = self.place(row["_computed_day"])
+            case, unit = self.case_and_unit(row["_computed_day"])
             by_case[case].append(window_row(row.asDict(), unit, aggregates))
         return by_case
 
@@ -415,8 +416,8 @@ class SparkRun:
         """The late records of each case as the oracle writes them, sorted."""
         by_case: list[list[LateRow]] = [[] for _ in self._first_units]
         for row in rows:
-            case, unit = self.place(day_number(row["arrival_unit"]))
-            _, arrived = self.place(day_number(row["record_arrival_unit"]))
+            case, unit = self.case_and_unit(day_number(row["arrival_unit"]))
+            _, arrived = self.case_and_unit(day_number(row["record_arrival_unit"]))
             name = RecordId(arrived, int(row["source_partition"]), row["offset"])
             by_case[case].append(LateRow(unit, name, row["reason"]))
         return [sorted(found) for found in by_case]

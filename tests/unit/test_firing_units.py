@@ -77,11 +77,15 @@ def log_of(records: Sequence[Record], units: int) -> list[ArrivedPart]:
 
 
 def read(
-    records: Sequence[Record], timeline: Timeline, merge: Merge, reads: list[Read], target: int
+    records: Sequence[Record],
+    timeline: Timeline,
+    merge: Merge,
+    reads: list[Read],
+    computed_day: int,
 ) -> list[dict[str, Any]]:
     """The merged records that a pipeline reads for a unit, as `unit_firings` does."""
     from_ms = {(one.arrival_unit - FIRST_DAY).days: one.from_ms for one in reads}
-    before, after = position_after(merge, target - 1), position_after(merge, target)
+    before, after = position_after(merge, computed_day - 1), position_after(merge, computed_day)
     resumed = {
         (part.arrival_unit, part.source_partition, part.position.stream_time_ms): (
             part.position.source_partition
@@ -90,7 +94,7 @@ def read(
     }
     rows = []
     for record, own_ms in zip(records, stream_times(records), strict=True):
-        is_new = record.unit == target
+        is_new = record.unit == computed_day
         if record.unit not in from_ms:
             continue
         if not is_new and record.event_time < from_ms[record.unit]:
@@ -101,7 +105,11 @@ def read(
         merged_as = resumed.get((unit.day, partition, stream_time_ms), partition)
         position = Position(stream_time_ms, merged_as)
         if position <= after:
-            row = {"_computed_day": target, "key": record.key, "_event_time_ms": record.event_time}
+            row = {
+                "_computed_day": computed_day,
+                "key": record.key,
+                "_event_time_ms": record.event_time,
+            }
             row |= {
                 "_stream_time_ms": stream_time_ms,
                 "merged_as": merged_as,
@@ -220,20 +228,20 @@ def test_each_unit_has_its_own_firings(
     timeline = build_timeline(log, FIRST_DAY, idle_after)
     merge = Merge(idle_after).after(log)
     for unit in timeline.units:
-        target = (unit.day - FIRST_DAY).days
-        assert position_after(merge, target).stream_time_ms == unit.watermark_after_ms
+        computed_day = (unit.day - FIRST_DAY).days
+        assert position_after(merge, computed_day).stream_time_ms == unit.watermark_after_ms
         close_before_ms = close_ms(unit.watermark_before_ms, spec.close_delay_ms)
         from_ms = max(close_before_ms - lookback_ms(spec), NEVER_MS)
         reads = reads_from(timeline, {unit.day: from_ms})
-        rows = read(came, timeline, merge, reads, target)
-        own = [row for of, row in expected if of == target]
+        rows = read(came, timeline, merge, reads, computed_day)
+        own = [row for of, row in expected if of == computed_day]
         assert sorted(fired(spec, policy, rows) if rows else [], key=repr) == sorted(own, key=repr)
         every = list(fired(spec, policy, rows, with_earlier=True)) if rows else []
         close_after_ms = close_ms(unit.watermark_after_ms, spec.close_delay_ms)
         so_far = {
             row
             for of, row in expected
-            if of <= target and not is_closed(row[3], close_before_ms, definition)
+            if of <= computed_day and not is_closed(row[3], close_before_ms, definition)
         }
         fires = {row[1:4] for row in own}
         asked = {

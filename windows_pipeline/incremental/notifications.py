@@ -143,12 +143,12 @@ def _end(
         return F.when(F.col("_first") & is_new, F.col("arrival_unit")), until
     if by_time is None:
         return F.lit(None).cast("date"), until
-    settled_ms = last_instant(spec, timestamp_to_ms(until)) + F.lit(by_time)
+    ends_at_ms = last_instant(spec, timestamp_to_ms(until)) + F.lit(by_time)
     if has_silences(spec):
         is_silent = F.col("record_count") == 0
         until = F.when(is_silent, F.col(NEXT_RECORD)).otherwise(until)
-        settled_ms = F.when(until.isNotNull(), F.greatest(settled_ms, timestamp_to_ms(until)))
-    return F.when(F.col("_last"), ended_in(settled_ms)), until
+        ends_at_ms = F.when(until.isNotNull(), F.greatest(ends_at_ms, timestamp_to_ms(until)))
+    return F.when(F.col("_last"), ended_in(ends_at_ms)), until
 
 
 def retractions(before: DataFrame, after: DataFrame) -> DataFrame:
