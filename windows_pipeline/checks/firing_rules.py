@@ -8,7 +8,7 @@ from windows_pipeline.checks.run import Check
 from windows_pipeline.config import Windows
 from windows_pipeline.config.windows.firing_trigger import FiringTrigger
 
-_BEGAN_SINCE = "coalesce(_window_start_ms > _stream_before_ms, FALSE)"
+_BEGAN_SINCE = "coalesce(_window_start_ms > _watermark_before_ms, FALSE)"
 """SQL: no record of the window can have arrived before the checked run of days."""
 
 

@@ -105,7 +105,7 @@ def _property(name: str, value: str) -> str:
 
 def _escaped(text: str) -> str:
     data = text.encode("utf-16-be")
-    units = (int.from_bytes(data[place : place + 2]) for place in range(0, len(data), 2))
+    units = (int.from_bytes(data[start : start + 2]) for start in range(0, len(data), 2))
     return "".join(chr(unit) if chr(unit) in _PLAIN else f"\\u{unit:04x}" for unit in units)
 
 

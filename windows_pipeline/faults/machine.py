@@ -138,8 +138,8 @@ def of_machine(error: BaseException) -> Fault | None:
             return Fault("this process has too little memory", text_of(link), _MEMORY, MACHINE)
         if (known := _kind_of(link)) is not None:
             kind, cause = known
-            place = next(iter(tables), None) or _place(link, cause)
-            title = f"{place}: {kind.what}" if place else kind.what
+            subject = next(iter(tables), None) or _file_of(link, cause)
+            title = f"{subject}: {kind.what}" if subject else kind.what
             return Fault(title, cause, kind.fix, kind.status)
     return None
 
@@ -164,7 +164,7 @@ def _kind_of(error: BaseException) -> tuple[_Kind, str] | None:
     return None
 
 
-def _place(error: BaseException, cause: str) -> str | None:
+def _file_of(error: BaseException, cause: str) -> str | None:
     """The file or folder that an error names."""
     name = getattr(error, "filename", None)
     if isinstance(name, str):

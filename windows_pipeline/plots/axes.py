@@ -26,13 +26,13 @@ _MONTH = 30 * _DAY
 
 @dataclass(frozen=True)
 class Scale:
-    """Maps values to places on a drawing.
+    """Maps values to positions on a drawing.
 
     Attributes:
         first: The value at `start`.
         last: The value at `end`.
-        start: A place.
-        end: Another place.
+        start: A position, in the drawing's units.
+        end: Another position.
     """
 
     first: float
@@ -41,7 +41,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """The place of a value; in the middle where all values are equal."""
+        """The position of a value; in the middle where all values are equal."""
         if self.last == self.first:
             return (self.start + self.end) / 2
         share = (value - self.first) / (self.last - self.first)

@@ -65,7 +65,7 @@ def lateness(found: Bars, graces_ms: Sequence[tuple[str, int]]) -> Markup:
     slot = (WIDTH - _LEFT - _RIGHT) / len(shown.counts)
     marks: list[Markup] = []
     for number, (name, grace) in enumerate(graces_ms):
-        at = _LEFT + slot * _place(shown.bounds, grace)
+        at = _LEFT + slot * _position(shown.bounds, grace)
         marks.append(straight(at, _TOP - 20, at, _BOTTOM, "limit"))
         anchor = "end" if at > WIDTH / 2 else "start"
         aside = -4 if anchor == "end" else 4
@@ -140,7 +140,7 @@ def _bars(shown: Bars, labels: Sequence[str], label: str, marks: Sequence[Markup
     return drawing(_HEIGHT, f"{label}: {sum(shown.counts):,}", *parts, *marks)
 
 
-def _place(bounds: Sequence[int], value: int) -> float:
+def _position(bounds: Sequence[int], value: int) -> float:
     """Where a value lies among the bars, in bars from the left."""
     last = len(bounds) - 2
     number = min(max(bisect_right(bounds, value) - 1, 0), last)

@@ -67,7 +67,7 @@ def picture(plot: Markup, name: str) -> str:
 
 
 def text(at_x: float, at_y: float, shown: str, class_: str = "", anchor: str = "start") -> Markup:
-    """A text whose baseline begins, ends or has its middle at a place."""
+    """A text whose baseline begins, ends or has its middle at a position."""
     return tag(
         "text", shown, x=at_x, y=at_y, class_=class_ or None,
         text_anchor=None if anchor == "start" else anchor,
@@ -75,7 +75,7 @@ def text(at_x: float, at_y: float, shown: str, class_: str = "", anchor: str = "
 
 
 def tick_label(at_x: float, at_y: float, shown: str) -> Markup:
-    """The label of a place on an axis, within the drawing."""
+    """The label of a position on an axis, within the drawing."""
     at_end = at_x > WIDTH - 40
     return text(WIDTH - 2 if at_end else at_x, at_y, shown, "soft", "end" if at_end else "middle")
 

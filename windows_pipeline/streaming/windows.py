@@ -121,7 +121,7 @@ class BatchWindows:
             wanted,
             windows.spec,
             self.job.aggregates,
-            {self._target: self._scope.closing},
+            {self._computed_day: self._scope.closing},
             only_closed=not windows.partial_results,
             tuning=self.job.tuning,
         )
@@ -158,7 +158,7 @@ class BatchWindows:
 
     @property
     def earlier_records(self) -> int:
-        """At most how many earlier records it reads; 0 if only a query could tell."""
+        """At most how many earlier records it reads; 0 if only a query could say."""
         if needs_records(self.job.windows.spec):
             return 0
         return self.job.source.raw_events.rows_since(self.fresh.sparkSession, self._from_ms)
@@ -170,7 +170,8 @@ class BatchWindows:
         return scope_of(self.before, self.after, self.batch, delay_ms, first_day, idle_after_ms)
 
     @cached_property
-    def _target(self) -> int:
+    def _computed_day(self) -> int:
+        """The number of the last day of the micro-batch, for which its windows are computed."""
         return day_number(self._scope.units[-1])
 
     @property
@@ -275,7 +276,7 @@ class BatchWindows:
         """The micro-batch's records that no window can count any more."""
         spec = self.job.windows.spec
         if isinstance(spec, SessionWindows):
-            late = late_records(records, None, spec, [], [self._target])
+            late = late_records(records, None, spec, [], [self._computed_day])
             return late.select(F.lit(False).alias("is_outside_windows"))
         late = self._new_records.where(is_late(spec) | is_outside_windows(spec))
         return late.select(is_outside_windows(spec).alias("is_outside_windows"))
@@ -324,12 +325,14 @@ class BatchWindows:
         values = list(self.job.keyed_source.values)
         if isinstance(spec, (SessionWindows, GracedRows)):
             arrived = records if isinstance(spec, SessionWindows) else self._new_records
-            late = late_records(arrived, None, spec, values, [self._target])
+            late = late_records(arrived, None, spec, values, [self._computed_day])
             return late.withColumn("arrival_unit", F.col("record_arrival_unit"))
         # Earlier records are read only if some of them are dropped with this micro-batch.
         arrived = records if found.dropped else self._new_records
-        final = fetched.known(PARTLY_LATE[0]).frame.withColumn("_computed_day", F.lit(self._target))
-        late = late_records(arrived, final, spec, values, [self._target])
+        final = fetched.known(PARTLY_LATE[0]).frame.withColumn(
+            "_computed_day", F.lit(self._computed_day)
+        )
+        late = late_records(arrived, final, spec, values, [self._computed_day])
         last_ms = timestamp_to_ms("event_time") + F.lit(spec.length_ms)
         unit = F.when(F.col("reason") == "partly_late", self._closing_unit(last_ms))
         return late.withColumn("arrival_unit", F.coalesce(unit, F.col("record_arrival_unit")))

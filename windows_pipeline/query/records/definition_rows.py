@@ -70,9 +70,9 @@ class DefinitionRows:
         """The rows of an offset of a source partition: one an arrival day; file by file."""
         wanted = Wanted(days=None if day is None else frozenset((day,)))
         for file in self._raw.files(wanted):
-            places = self._raw.read(wanted, [file], ["source_partition", "offset"])
-            mask = pc.fill_null(pc.equal(places["source_partition"], text(partition)), FALSE)
-            mask = pc.and_(mask, pc.equal(places["offset"], integer(offset)))
+            numbers = self._raw.read(wanted, [file], ["source_partition", "offset"])
+            mask = pc.fill_null(pc.equal(numbers["source_partition"], text(partition)), FALSE)
+            mask = pc.and_(mask, pc.equal(numbers["offset"], integer(offset)))
             if pc.any(mask).as_py():
                 rows = self._raw.read(wanted, [file])
                 yield rows.filter(mask)
