@@ -160,7 +160,7 @@ def fired(
         for row in batch.to_pylist():
             ids = (row["_window_start_ms"], row["_window_end_ms"], row["firing_id"], row["reason"])
             held = (row["_stream_time_ms"], tuple(sorted(row["listed"])), row["is_final"])
-            yield row["after_number"], row["key"], *ids, row["cause"], *held
+            yield row["_after_number"], row["key"], *ids, row["cause"], *held
 
 
 @given(

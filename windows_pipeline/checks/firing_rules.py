@@ -19,38 +19,38 @@ def firing_checks(trigger: FiringTrigger) -> list[Check]:
         or_differs = ""
     else:
         at_close = "The firing at a window's close has the values of the final result (E1, E2)"
-        or_differs = " OR NOT coalesce(is_as_final, FALSE)"
+        or_differs = " OR NOT coalesce(_is_as_final, FALSE)"
     return [
         Check(
             "firings_numbered",
             "The firings of a window have the numbers 0, 1, 2, ..., each once, in the order of "
             "arrival units (rule E2)",
-            f"previous_id IS NULL AND firing_id <> 0 AND (firing_id < 0 OR {_BEGAN_SINCE}) "
-            "OR firing_id <= previous_id OR arrival_unit < previous_arrival_unit "
-            "OR since = previous_since AND firing_id <> previous_id + 1",
+            f"_previous_id IS NULL AND firing_id <> 0 AND (firing_id < 0 OR {_BEGAN_SINCE}) "
+            "OR firing_id <= _previous_id OR arrival_unit < _previous_arrival_unit "
+            "OR _since = _previous_since AND firing_id <> _previous_id + 1",
         ),
         Check(
             "firing_reasons_in_order",
             "A window fires EARLY any number of times, then ON_TIME once, then LATE any number of "
             "times (rule E2)",
             "reason NOT IN ('EARLY', 'ON_TIME', 'LATE') OR firing_id = 0 AND reason = 'LATE' "
-            "OR (since = previous_since OR firing_id = previous_id + 1) "
-            "AND (reason = 'LATE') <> (previous_reason <> 'EARLY')",
+            "OR (_since = _previous_since OR firing_id = _previous_id + 1) "
+            "AND (reason = 'LATE') <> (_previous_reason <> 'EARLY')",
         ),
         Check(
             "final_firing_is_final",
             at_close,
-            f"is_final AND (NOT final_is_there{or_differs})",
+            f"is_final AND (NOT _has_final{or_differs})",
         ),
     ]
 
 
 def closed_checks(trigger: FiringTrigger) -> list[Check]:
     """Checks over a row a final window, with its firings."""
-    times, failing = "at most", "on_time > 1"
+    times, failing = "at most", "_on_time > 1"
     if trigger.panes == "accumulating":
         times = "exactly"
-        failing += f" OR on_time = 0 AND {_BEGAN_SINCE}"
+        failing += f" OR _on_time = 0 AND {_BEGAN_SINCE}"
     checks = [
         Check(
             "on_time_once",
@@ -63,7 +63,7 @@ def closed_checks(trigger: FiringTrigger) -> list[Check]:
             Check(
                 "last_firing_shows_final",
                 "A final window's last firing has the values of the final result (rules E1, E2)",
-                "last_since = since AND NOT is_as_final",
+                "_last_since = _since AND NOT _is_as_final",
             )
         )
     return checks
@@ -80,20 +80,20 @@ def early_warning_checks(windows: Windows, columns: Mapping[str, str]) -> list[C
             "early_warning_breaks_its_rule",
             "An early warning belongs to a firing that broke the warning's rule before the window "
             "closed (rule E5)",
-            f"state = 'open' AND NOT is_firing OR NOT coalesce({broken or 'FALSE'}, FALSE)",
+            f"state = 'open' AND NOT _is_firing OR NOT coalesce({broken or 'FALSE'}, FALSE)",
         ),
         Check(
             "early_warning_settled_by_final",
             "When its window closes, a warning is confirmed if the final result breaks the rule, "
             "and withdrawn if not (rule E5)",
             "state NOT IN ('open', 'confirmed', 'withdrawn') OR state <> 'open' "
-            "AND (NOT final_is_there OR (state = 'confirmed') <> final_breaks)",
+            "AND (NOT _has_final OR (state = 'confirmed') <> _final_breaks)",
         ),
         Check(
             "early_warning_once",
             "A window and rule have at most one open warning, which is confirmed or withdrawn at "
             "most once (rule E5)",
-            "open_rows > 1 OR closed_rows > 1",
+            "_open_rows > 1 OR _closed_rows > 1",
         ),
     ]
 
@@ -105,6 +105,6 @@ def processed_checks() -> list[Check]:
             "processed_follow_firings",
             "Each row of a window function belongs to a firing of its arrival unit, and the rows "
             "of a firing have the numbers 0, 1, 2, ..., each once (rule E3)",
-            "NOT is_firing OR row_number <> in_order",
+            "NOT _is_firing OR row_number <> _in_order",
         ),
     ]

@@ -128,8 +128,10 @@ def _with_last_window(
 ) -> DataFrame:
     """Adds `_ends_window`; see `notifications_to_check`."""
     last = ["arrival_unit", "key", "until"]
-    held = final.where(F.col("record_count") > 0).withColumnRenamed("window_end", "until")
-    held = held.select(*last, F.lit(True).alias("_is_held")).distinct()
+    with_records = final.where(F.col("record_count") > 0)
+    until = F.col("window_end").alias("until")
+    held = with_records.select("arrival_unit", "key", until, F.lit(True).alias("_is_held"))
+    held = held.distinct()
     known = join_on(judged, held, last, "left")
     known = join_on(known, closings, ["arrival_unit"], "left")
     closed_now = last_instant(spec, timestamp_to_ms("until")) >= F.col("_close_before_ms")

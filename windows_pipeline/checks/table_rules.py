@@ -186,14 +186,14 @@ def alerts_checks(windows: Windows, columns: dict[str, str]) -> list[Check]:
         Check(
             "alert_breaks_its_rule",
             "The window of an alert is final and breaks the alert's rule (rule E5)",
-            f"NOT is_final OR NOT coalesce({broken or 'FALSE'}, FALSE)",
+            f"NOT _is_final OR NOT coalesce({broken or 'FALSE'}, FALSE)",
         ),
         Check(
             "episodes_apart",
             "Alerts of one key and rule share an episode if their windows overlap, and only then "
             "(rule E5)",
-            f"{first}(previous_end IS NOT NULL AND "
-            "(window_start <= previous_end) <> (episode_start = previous_episode))",
+            f"{first}(_previous_end IS NOT NULL AND "
+            "(window_start <= _previous_end) <> (episode_start = _previous_episode))",
         ),
     ]
 

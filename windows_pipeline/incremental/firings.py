@@ -23,9 +23,9 @@ from windows_pipeline.incremental.aggregated_values import (
 )
 from windows_pipeline.incremental.definition_records import PASSES
 
-FIRING_ARRIVAL = ("merged_as", "arrival_unit", "batch", "source_partition", "offset")
+FIRING_ARRIVAL = ("_merged_as", "arrival_unit", "batch", "source_partition", "offset")
 """The columns that order records of one stream time: position in the merge, then arrival."""
-_POSITION_TYPE = "struct<_stream_time_ms: bigint, merged_as: string>"
+_POSITION_TYPE = "struct<_stream_time_ms: bigint, _merged_as: string>"
 
 
 class Positions(NamedTuple):
@@ -53,8 +53,8 @@ def unit_firings(
         aggregates: What to compute of each pane.
         positions: The positions of the merge around each computed day, by day number.
         resumed: The parts of source partitions that resumed, among the units of the records.
-        came_with: Over `_computed_day`, `after_unit` and `after_batch`: whether the record after
-            which a window fired arrived with the computed day.
+        came_with: Over `_computed_day`, `_after_arrival_unit` and `_after_batch`: whether the
+            record after which a window fired arrived with the computed day.
         with_earlier: Whether to return the earlier firings, too, of windows that were open before
             the computed day and that it made fire or closed. Not for sessions.
 
@@ -64,9 +64,9 @@ def unit_firings(
     """
     delay_ms = windows.windows.close_delay_ms
     timed = _with_merge_position(records, delay_ms, resumed)
-    position = F.struct("_stream_time_ms", "merged_as")
-    merged = _with_positions(timed, positions).where(position <= F.col("position_after"))
-    merged = merged.withColumn("_is_new", F.col("_is_new") | (position > F.col("position_before")))
+    position = F.struct("_stream_time_ms", "_merged_as")
+    merged = _with_positions(timed, positions).where(position <= F.col("_position_after"))
+    merged = merged.withColumn("_is_new", F.col("_is_new") | (position > F.col("_position_before")))
     computed_days, bound = dict.fromkeys(positions, windows), bound_aggregates(aggregates)
     fired = fire(
         with_values(merged, bound),
@@ -82,57 +82,57 @@ def unit_firings(
     if not with_earlier:
         return fired.withColumn("_is_new", F.lit(True))
     # The records do not cover windows that were closed before the computed day.
-    close_before_ms = F.col("position_before")["_stream_time_ms"] - F.lit(delay_ms)
+    close_before_ms = F.col("_position_before")["_stream_time_ms"] - F.lit(delay_ms)
     was_open = last_instant(windows.windows, F.col("_window_end_ms")) >= close_before_ms
     covered = _with_positions(fired, positions).where(was_open)
-    fired_at = F.struct("_stream_time_ms", F.col(f"{AFTER}merged_as").alias("merged_as"))
-    is_new = came_with | (fired_at > F.col("position_before"))
-    return covered.withColumn("_is_new", is_new).drop("position_before", "position_after")
+    fired_at = F.struct("_stream_time_ms", F.col(f"{AFTER}_merged_as").alias("_merged_as"))
+    is_new = came_with | (fired_at > F.col("_position_before"))
+    return covered.withColumn("_is_new", is_new).drop("_position_before", "_position_after")
 
 
 def _with_merge_position(
     records: DataFrame, delay_ms: int, resumed: Sequence[Resumed]
 ) -> DataFrame:
-    """Adds each record's position in the merge: `_stream_time_ms` and `merged_as`."""
+    """Adds each record's position in the merge: `_stream_time_ms` and `_merged_as`."""
     # No record of a source partition that resumes precedes the watermark (rule A4).
     stream_time_ms = F.col("_close_time_ms") + F.lit(delay_ms)
     timed = records.withColumn("_stream_time_ms", stream_time_ms)
     if not resumed:
-        return timed.withColumn("merged_as", F.col("source_partition"))
+        return timed.withColumn("_merged_as", F.col("source_partition"))
     parts = small_frame(
         records.sparkSession,
         [(*part[:3], *part.position) for part in resumed],
-        "resumed_unit date, resumed_batch bigint, resumed_partition string, resumed_ms bigint, "
-        "resumed_as string",
+        "_resumed_unit date, _resumed_batch bigint, _resumed_partition string, _resumed_ms bigint, "
+        "_resumed_as string",
     )
     is_at_watermark = (
-        (F.col("arrival_unit") == F.col("resumed_unit"))
-        & F.col("batch").eqNullSafe(F.col("resumed_batch"))
-        & (F.col("source_partition") == F.col("resumed_partition"))
-        & (F.col("_stream_time_ms") == F.col("resumed_ms"))
+        (F.col("arrival_unit") == F.col("_resumed_unit"))
+        & F.col("batch").eqNullSafe(F.col("_resumed_batch"))
+        & (F.col("source_partition") == F.col("_resumed_partition"))
+        & (F.col("_stream_time_ms") == F.col("_resumed_ms"))
     )
     joined = timed.join(F.broadcast(parts), is_at_watermark, "left")
-    merged_as = F.coalesce("resumed_as", "source_partition")
-    return joined.withColumn("merged_as", merged_as).drop(*parts.columns)
+    merged_as = F.coalesce("_resumed_as", "source_partition")
+    return joined.withColumn("_merged_as", merged_as).drop(*parts.columns)
 
 
 def _with_positions(rows: DataFrame, positions: Mapping[int, Positions]) -> DataFrame:
-    """Adds `position_before` and `position_after` of each row's computed day."""
+    """Adds `_position_before` and `_position_after` of each row's computed day."""
     if len(positions) == 1:
         (around,) = positions.values()
-        known = {"position_before": around.before, "position_after": around.after}
+        known = {"_position_before": around.before, "_position_after": around.after}
         return rows.withColumns({name: position_column(at) for name, at in known.items()})
     table = small_frame(
         rows.sparkSession,
         [(day, *around) for day, around in positions.items()],
-        f"_computed_day int, position_before {_POSITION_TYPE}, position_after {_POSITION_TYPE}",
+        f"_computed_day int, _position_before {_POSITION_TYPE}, _position_after {_POSITION_TYPE}",
     )
     return rows.join(F.broadcast(table), "_computed_day")
 
 
 def position_column(position: Position) -> Column:
-    """A position as a struct that compares with one of `_stream_time_ms` and `merged_as`."""
+    """A position as a struct that compares with one of `_stream_time_ms` and `_merged_as`."""
     return F.struct(
         F.lit(position.stream_time_ms).cast("bigint").alias("_stream_time_ms"),
-        F.lit(position.source_partition).alias("merged_as"),
+        F.lit(position.source_partition).alias("_merged_as"),
     )

@@ -204,8 +204,8 @@ def gapless_days_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[d
     within such a run.
 
     Returns:
-        `arrival_unit`, `since` (date: the first day of the run) and `_watermark_before_ms` (bigint:
-        the watermark before that day).
+        `arrival_unit`, `_since` (date: the first day of the run) and `_watermark_before_ms`
+        (bigint: the watermark before that day).
     """
     rows: list[tuple[date, date, int]] = []
     for unit in arrivals.units(sorted(set(days))):
@@ -213,7 +213,7 @@ def gapless_days_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[d
         if rows and rows[-1][0] == unit.day - timedelta(days=1):
             _, since, before_ms = rows[-1]
         rows.append((unit.day, since, before_ms))
-    return small_frame(spark, rows, "arrival_unit date, since date, _watermark_before_ms bigint")
+    return small_frame(spark, rows, "arrival_unit date, _since date, _watermark_before_ms bigint")
 
 
 def _listed(names: Sequence[str]) -> str:

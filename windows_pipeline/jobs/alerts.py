@@ -125,16 +125,16 @@ class AlertsJob(WindowsJob):
         alerts = standing(rows[0])
         final = self.window_tables.final_windows.of_units(spark, days)
         same_window = reduce(and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns])
-        is_final = final.withColumn("is_final", F.lit(True))
+        is_final = final.withColumn("_is_final", F.lit(True))
         columns = [alerts[name] for name in alerts.columns]
         judged = alerts.join(is_final, same_window, "left").select(
-            *columns, F.coalesce("is_final", F.lit(False)).alias("is_final")
+            *columns, F.coalesce("_is_final", F.lit(False)).alias("_is_final")
         )
         before = Window.partitionBy("rule", "key").orderBy("_window_end_ms", "_window_start_ms")
         in_order = with_milliseconds(judged).withColumns(
             {
-                "previous_end": F.lag("window_end").over(before),
-                "previous_episode": F.lag("episode_start").over(before),
+                "_previous_end": F.lag("window_end").over(before),
+                "_previous_episode": F.lag("episode_start").over(before),
             }
         )
         changes = self._changes(spark, days, rows[0])

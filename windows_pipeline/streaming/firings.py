@@ -76,7 +76,7 @@ class BatchFirings:
 
     def _unit(self) -> Column:
         """The micro-batch's unit whose merge had the record after which a window fired."""
-        position = F.struct("_stream_time_ms", F.col(f"{AFTER}merged_as").alias("merged_as"))
+        position = F.struct("_stream_time_ms", F.col(f"{AFTER}_merged_as").alias("_merged_as"))
         with_records = self.scope.with_records
         merged = [
             (

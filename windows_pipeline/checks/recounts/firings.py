@@ -29,30 +29,30 @@ def with_previous_and_final(
         values: The columns of a result.
 
     Returns:
-        The firings with the columns of `units`; `_window_start_ms`; `previous_arrival_unit`,
-        `previous_since`, `previous_id` and `previous_reason` of the previous firing;
-        `final_is_there`, whether the unit closed the window; and `is_as_final`, whether the
+        The firings with the columns of `units`; `_window_start_ms`; `_previous_arrival_unit`,
+        `_previous_since`, `_previous_id` and `_previous_reason` of the previous firing;
+        `_has_final`, whether the unit closed the window; and `_is_as_final`, whether the
         firing has the values of the final result.
     """
     in_order = Window.partitionBy(*_WINDOW).orderBy("firing_id", "arrival_unit")
     previous = {
         "arrival_unit": "arrival_unit",
-        "since": "since",
+        "since": "_since",
         "id": "firing_id",
         "reason": "reason",
     }
     numbered = firings.join(units, "arrival_unit", "left").withColumns(
         {
             "_window_start_ms": timestamp_to_ms("window_start"),
-            **{f"previous_{new}": F.lag(name).over(in_order) for new, name in previous.items()},
+            **{f"_previous_{new}": F.lag(name).over(in_order) for new, name in previous.items()},
         }
     )
     result = F.struct(*values).alias("_result")
-    finals = final.select("arrival_unit", *_WINDOW, F.lit(True).alias("final_is_there"), result)
-    final_is_there = F.coalesce("final_is_there", F.lit(False))
+    finals = final.select("arrival_unit", *_WINDOW, F.lit(True).alias("_has_final"), result)
+    has_final = F.coalesce("_has_final", F.lit(False))
     return (
         join_on(numbered, finals, ["arrival_unit", *_WINDOW], "left")
-        .withColumns({"final_is_there": final_is_there, "is_as_final": _equals_result(values)})
+        .withColumns({"_has_final": has_final, "_is_as_final": _equals_result(values)})
         .drop("_result")
     )
 
@@ -69,17 +69,17 @@ def with_their_firings(
         values: The columns of a result.
 
     Returns:
-        The final windows with the columns of `units`, `_window_start_ms`, `on_time` (the number
-        of ON_TIME firings), `last_since` (`since` of the last firing's unit; null without a
-        firing) and `is_as_final` (whether the last firing has the values of the final result).
+        The final windows with the columns of `units`, `_window_start_ms`, `_on_time` (the number
+        of ON_TIME firings), `_last_since` (`_since` of the last firing's unit; null without a
+        firing) and `_is_as_final` (whether the last firing has the values of the final result).
     """
-    by_number = F.struct("firing_id", "since")
+    by_number = F.struct("firing_id", "_since")
     summed = (
         firings.join(units, "arrival_unit", "left")
         .groupBy(*_WINDOW)
         .agg(
-            F.count_if(F.col("reason") == "ON_TIME").alias("on_time"),
-            F.max(by_number).getField("since").alias("last_since"),
+            F.count_if(F.col("reason") == "ON_TIME").alias("_on_time"),
+            F.max(by_number).getField("_since").alias("_last_since"),
             F.max_by(F.struct(*values), "firing_id").alias("_result"),
         )
     )
@@ -88,8 +88,8 @@ def with_their_firings(
         .withColumns(
             {
                 "_window_start_ms": timestamp_to_ms("window_start"),
-                "on_time": F.coalesce("on_time", F.lit(0)),
-                "is_as_final": _equals_result(values),
+                "_on_time": F.coalesce("_on_time", F.lit(0)),
+                "_is_as_final": _equals_result(values),
             }
         )
         .drop("_result")
@@ -108,32 +108,32 @@ def with_their_results(
         rules: The rules by name.
 
     Returns:
-        The warnings with `is_firing` (whether one of these firings, before the window closed,
-        raised the warning), `final_is_there`, `final_breaks` (whether the final window breaks the
-        rule), and `open_rows` and `closed_rows`: how many rows of the warning are open, and how
+        The warnings with `_is_firing` (whether one of these firings, before the window closed,
+        raised the warning), `_has_final`, `_final_breaks` (whether the final window breaks the
+        rule), and `_open_rows` and `_closed_rows`: how many rows of the warning are open, and how
         many are confirmed or withdrawn.
     """
     window = ["arrival_unit", *_WINDOW]
     not_final = firings.where("NOT is_final").select(
-        *window, "firing_id", F.lit(True).alias("is_firing")
+        *window, "firing_id", F.lit(True).alias("_is_firing")
     )
-    finals = final.select(*window, F.lit(True).alias("final_is_there"))
+    finals = final.select(*window, F.lit(True).alias("_has_final"))
     of_firing = join_on(warnings, not_final, [*window, "firing_id"], "left")
     joined = join_on(of_firing, finals, window, "left")
     breaks = F.lit(False)
     if rules:
-        broken = broken_rules(final, rules).select("rule", *window, F.lit(True).alias("broken"))
+        broken = broken_rules(final, rules).select("rule", *window, F.lit(True).alias("_broken"))
         joined = join_on(joined, broken, ["rule", *window], "left")
-        breaks = F.coalesce("broken", F.lit(False))
+        breaks = F.coalesce("_broken", F.lit(False))
     of_warning = Window.partitionBy(*WARNING_KEY)
     is_open = F.col("state") == "open"
     return joined.withColumns(
         {
-            "is_firing": F.coalesce("is_firing", F.lit(False)),
-            "final_is_there": F.coalesce("final_is_there", F.lit(False)),
-            "final_breaks": breaks,
-            "open_rows": F.count_if(is_open).over(of_warning),
-            "closed_rows": F.count_if(~is_open).over(of_warning),
+            "_is_firing": F.coalesce("_is_firing", F.lit(False)),
+            "_has_final": F.coalesce("_has_final", F.lit(False)),
+            "_final_breaks": breaks,
+            "_open_rows": F.count_if(is_open).over(of_warning),
+            "_closed_rows": F.count_if(~is_open).over(of_warning),
         }
     )
 
@@ -146,15 +146,15 @@ def with_their_firing(made: DataFrame, firings: DataFrame) -> DataFrame:
         firings: Rows of the table firings of the same units.
 
     Returns:
-        The rows with `is_firing` (whether their firing is there) and `in_order` (which number a
+        The rows with `_is_firing` (whether their firing is there) and `_in_order` (which number a
         row has among the rows of its firing).
     """
     firing = ["arrival_unit", *_WINDOW, "firing_id", "reason"]
-    known = firings.select(*firing, F.lit(True).alias("is_firing"))
+    known = firings.select(*firing, F.lit(True).alias("_is_firing"))
     of_firing = Window.partitionBy(*firing).orderBy("row_number")
-    numbered = made.withColumn("in_order", F.row_number().over(of_firing) - 1)
+    numbered = made.withColumn("_in_order", F.row_number().over(of_firing) - 1)
     joined = join_on(numbered, known, firing, "left")
-    return joined.withColumn("is_firing", F.coalesce("is_firing", F.lit(False)))
+    return joined.withColumn("_is_firing", F.coalesce("_is_firing", F.lit(False)))
 
 
 def _equals_result(values: Sequence[str]) -> Column:

@@ -27,7 +27,7 @@ from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.windows import FiringWindows, SessionWindows
 from windows_pipeline.windows.firing.triggers import Trigger
 
-AFTER = "after_"
+AFTER = "_after_"
 """The prefix of the columns that identify the record after which a window fired."""
 _REASONS = pa.array([reason.name for reason in FiringReason])
 _CAUSES = pa.array(["RECORD", "STREAM_TIME"])

@@ -54,7 +54,7 @@ def fire(
     Returns:
         `_computed_day`, the keys, `_window_start_ms`, `_window_end_ms` (for sessions the last
         record), `firing_id`, `reason`, `cause` (RECORD or STREAM_TIME), `_stream_time_ms` (null
-        at the end of the input), the columns of `arrival` with the prefix `after_`, `is_final`,
+        at the end of the input), the columns of `arrival` with the prefix `_after_`, `is_final`,
         and of the pane `_first_event_time_ms`, `_last_event_time_ms`, `record_count`, the
         aggregates and, with `with_failed`, `failed`. In no order.
 
