@@ -269,7 +269,7 @@ class Table(StoredTable):
         return self._typed(rows).sortWithinPartitions("arrival_unit", *self.sorted_by)
 
     def _by_unit(self, rows: DataFrame) -> DataFrame:
-        """The rows in tasks: one file a unit, more for large units; without partitions one file."""
+        """The rows in tasks: a file for each unit, or more; without partitions, one file."""
         if not self.partitioned:
             return rows.coalesce(1)
         if rows.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true":
@@ -417,7 +417,7 @@ class Table(StoredTable):
         """Sets columns of all rows of some arrival units in one transaction.
 
         Args:
-            values: One row a unit: `arrival_unit`, and the columns to set.
+            values: One row for each unit: `arrival_unit`, and the columns to set.
         """
         spark = values.sparkSession
         columns = [name for name in values.columns if name != "arrival_unit"]
