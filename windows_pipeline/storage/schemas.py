@@ -90,7 +90,7 @@ def arrival_log() -> Columns:
 
 
 def computed_days() -> Columns:
-    """The column of the days whose results are computed to the end."""
+    """The column of the days whose results are complete."""
     return (Column("arrival_unit", "date", "arrival day"),)
 
 
@@ -159,7 +159,7 @@ def late_records(source: Source) -> Columns:
 
 
 def keyed_windows(source: Source, windows: Windows) -> Columns:
-    """The columns of a window that an arrival unit changed or closed, as the unit left it."""
+    """The columns of a window that an arrival unit changed or closed, in its state then."""
     return (
         Column("arrival_unit", "date", "arrival day that changed or closed the window"),
         _key(source),
@@ -222,10 +222,10 @@ def alerts(source: Source, windows: Windows) -> Columns:
 
 
 def notifications(source: Source, windows: Windows) -> Columns:
-    """The columns of an event in the life of an episode."""
+    """The columns of an event of an episode."""
     return (
-        Column("arrival_unit", "date", "arrival day that made it happen"),
-        Column("notification_id", "string", "digest of what it is about; the same in every run"),
+        Column("arrival_unit", "date", "arrival day in which the event happened"),
+        Column("notification_id", "string", "digest that identifies the event in every run"),
         Column("rule", "string", "name of the rule"),
         _key(source),
         Column("episode_start", "timestamp", "start of the first window of the episode"),
@@ -247,12 +247,12 @@ def notifications(source: Source, windows: Windows) -> Columns:
         Column(
             "correction",
             "bigint",
-            "number of the correction that made it happen; null if none did",
+            "number of the correction that added the row; null if none did",
         ),
         Column(
             "retracted_by",
             "bigint",
-            "number of the correction after which it had not happened; null while it stands",
+            "number of the correction that retracted the row; null while it stands",
         ),
     )
 
@@ -322,7 +322,7 @@ def processed(source: Source, windows: Windows) -> Columns:
 
 
 def _window(windows: Windows, of: str = "") -> Iterable[Column]:
-    """The bounds of a window and, of row windows, the columns that name the row."""
+    """The bounds of a window and, for row windows, the columns that identify the row."""
     is_exclusive = isinstance(windows.spec, TimeWindows)
     end = "first instant after the window" if is_exclusive else "last instant of the window"
     yield Column("window_start", "timestamp", f"{of}first instant of the window")
