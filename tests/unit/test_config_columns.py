@@ -241,7 +241,7 @@ def test_derived_columns_read_earlier_ones_alone_and_no_circle(tmp_path: Path) -
         tmp_path, with_columns(first, 'two: {type: string, as: "concat(one, dest)"}')
     )
     assert "source.columns.one.as: " in circle
-    assert "follows from itself (one -> two -> one); compute one of them from other" in circle
+    assert "depends on itself (one -> two -> one); compute one of them from other" in circle
 
 
 def test_records_of_csv_files_have_no_paths(tmp_path: Path) -> None:

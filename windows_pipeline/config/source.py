@@ -299,7 +299,7 @@ def _location_problems(source: Source) -> Iterator[Problem]:
     """Checks that files and Delta tables have a path, and Kafka a topic and no other order."""
     if source.format != "kafka":
         if source.path is None:
-            folder = "that holds one folder a day" if source.is_landed else "of the Delta table"
+            folder = "that holds one folder per day" if source.is_landed else "of the Delta table"
             text = f"has no value; write 'path: ...' in source, the folder {folder}"
             yield Problem(("path",), None, text)
         if source.kafka is not None:

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JNetworkError
 from windows_pipeline.faults.chain import is_of_library, line_at, links, text_of
 from windows_pipeline.faults.fault import MACHINE, USERS, Fault
 
-_AGAIN = "then run the same command again: it goes on where it stopped"
+_AGAIN = "then run the same command again: it resumes where it stopped"
 
 
 @dataclass(frozen=True)

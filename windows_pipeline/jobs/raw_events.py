@@ -120,7 +120,7 @@ class RawEventsJob:
 
     @property
     def counted(self) -> list[Table]:
-        """No table: the facts follow from the log."""
+        """No table: the numbers are computed from the log."""
         return []
 
     @property

@@ -260,7 +260,7 @@ def _why_not(name: str, later: str, reads: Mapping[str, list[str]]) -> str:
     circle = _way(later, name, reads)
     if circle is not None:
         way = " -> ".join([name, *circle])
-        return f"follows from itself ({way}); compute one of them from other columns"
+        return f"depends on itself ({way}); compute one of them from other columns"
     return f"reads {later!r}, a derived column below it; declare {later!r} above {name!r}"
 
 

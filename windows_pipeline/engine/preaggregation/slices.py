@@ -1,4 +1,4 @@
-"""Aggregates records before the shuffle, one row a key and slice (rule C2).
+"""Aggregates records before the shuffle, into one row for each key and slice (rule C2).
 
 A slice is a piece of time that no bound of a hopping window cuts: the same windows contain all its
 records, except for those that were closed when a record came. It is gcd(size, advance) long, or

@@ -135,16 +135,16 @@ def correct(
 
 @dataclass(frozen=True)
 class CorrectionPlan:
-    """A correction that may begin, or go on where it was stopped.
+    """A correction that may begin, or resume where it was stopped.
 
     Attributes:
         job: The windows to correct.
-        log: The arrival log, by which no micro-batch was under way.
+        log: The arrival log, according to which no micro-batch was running.
         asked: The first and the last unit to recompute.
         cause: Why.
         grace_changed: Whether the tables follow another grace.
         other_tables: The tables of firings and notifications, if there are any.
-        unfinished: The correction to go on with; None to begin a new correction.
+        unfinished: The correction to resume; None to begin a new correction.
     """
 
     job: KeyedWindowsJob
@@ -161,7 +161,7 @@ class CorrectionPlan:
         report: Callable[[str], None] = lambda _: None,
         begin: Callable[[str], None] = lambda _: None,
     ) -> CorrectionResult:
-        """Begins the correction or goes on with it; see `correct`.
+        """Begins or resumes the correction; see `correct`.
 
         Raises:
             ValueError: A raw day is missing.
