@@ -95,7 +95,7 @@ def deliver(
     """
     if not pipeline.notify:
         raise ValueError(
-            f"{pipeline.name}: must have targets under notify, and has none; add one to its file"
+            f"{pipeline.name}: must have targets under notify, but has none; add one to its file"
         )
     instant = now or datetime.now(UTC)
     events: list[AnyEvent] = [
@@ -187,7 +187,7 @@ def snooze(
     folder = f"{settings.warehouse}/{pipeline.name}"
     if not Path(folder).is_dir():
         raise ValueError(
-            f"{pipeline.name}: must have tables, and has none in {folder}; run it first"
+            f"{pipeline.name}: must have tables, but has none in {folder}; run it first"
         )
     with delivered_log(folder) as log:
         log.snooze(rule, until, now or datetime.now(UTC))

@@ -69,7 +69,7 @@ class PinnedStore:
         if spec is None:
             raise ValueError(
                 f"table: windows {pipeline.name}/{windows_name} must have a trigger for "
-                "'firings', and have none; use final or current"
+                "'firings', but have none; use final or current"
             )
         self._spec = spec
         self._pinned = self._opened(version)

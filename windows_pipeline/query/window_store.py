@@ -275,7 +275,7 @@ class WindowStore(PinnedStore):
                 return each
         by = "" if alert.retracted_by is None else f"; correction {alert.retracted_by} retracted it"
         raise ValueError(
-            f"{self._spec.name}: the window of alert {alert.id} must be there, and is not{by}. To "
+            f"{self._spec.name}: the window of alert {alert.id} must be there, but is not{by}. To "
             f"see what was corrected, read the table corrections of {self._name}"
         )
 

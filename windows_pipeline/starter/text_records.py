@@ -100,7 +100,7 @@ def _why_unreadable(path: Path, error: Exception) -> str:
         head = file.read(len(_GZIP))
     if head != _GZIP:
         return (
-            f"a file whose name ends with .gz must be compressed by gzip, and is not ({error}); "
+            f"a file whose name ends with .gz must be compressed by gzip, but is not ({error}); "
             "compress it, or rename it"
         )
     if isinstance(error, EOFError):
@@ -120,7 +120,7 @@ def read_header(file: SampleFile, encoding: str = UTF_8) -> Header:
         text = line.decode(encoding)
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{file.path}: the header must be {encoding.upper()}, and has the byte "
+            f"{file.path}: the header must be {encoding.upper()}, but has the byte "
             f"0x{line[error.start]:02x} after {line[: error.start].decode(encoding)[-40:]!r}; "
             "convert the file to UTF-8 (a pipeline reads other encodings, by 'encoding' in its "
             "source, but its sample must be UTF-8)"

@@ -279,7 +279,7 @@ def _read(context: dg.SensorEvaluationContext) -> Cursor:
     try:
         return Cursor.model_validate_json(context.cursor)
     except ValidationError:
-        context.log.warning("the cursor must be one of this sensor, and is not; it begins anew")
+        context.log.warning("the cursor must be one of this sensor, but is not; it begins anew")
         return Cursor()
 
 

@@ -191,7 +191,7 @@ def _state(aggregate: Aggregate, kind: T.DataType) -> Column:
         case Function.LAST:
             return F.max(F.when(value.isNotNull(), time_and_value))
     if aggregate.function not in (Function.SUM, Function.AVG, *VARIANCES):
-        raise ValueError(f"{aggregate}: must be a function that has a partial result, and has none")
+        raise ValueError(f"{aggregate}: must be a function that has a partial result, but has none")
     values = F.count(value).alias(VALUES)
     if aggregate.function in VARIANCES or isinstance(kind, _DOUBLES):
         return F.struct(*_unit(aggregate, kind), *_sums_of_limbs(aggregate, kind), values)

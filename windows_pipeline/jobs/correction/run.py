@@ -213,7 +213,7 @@ def plan_correction(
 ) -> CorrectionPlan:
     """Requires that the days can be corrected now; for arguments and errors see `correct`."""
     if not cause.strip():
-        raise ValueError(f"cause must say why published results are corrected, and is {cause!r}")
+        raise ValueError(f"cause must say why published results are corrected, but is {cause!r}")
     tables = window_tables(pipeline, windows_name, settings.warehouse).before_correction()
     for table in (tables.keyed_windows, tables.late_records, tables.final_windows):
         table.require(spark)
@@ -336,7 +336,7 @@ def _asked_days(
     end = last if first and last else latest
     if end < start or end > latest:
         raise ValueError(
-            f"from {start} to {end}: {tables.final_windows.name} must have these days, and has "
+            f"from {start} to {end}: {tables.final_windows.name} must have these days, but has "
             f"published days from {earliest} to {latest}; name the first day that changed, and a "
             "later day or none"
         )
