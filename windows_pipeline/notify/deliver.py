@@ -42,16 +42,16 @@ WAITS_S = (1.0, 4.0)
 
 @dataclass(frozen=True)
 class Sent:
-    """What a target was sent.
+    """The messages to a target.
 
     Attributes:
         target: The target's name.
-        messages: The messages that went out, or would, a line each.
-        events: How many events they are of.
+        messages: The messages that were sent, or would be, one line each.
+        events: How many events they contain.
         old: How many events are too old.
         waiting: How many events wait for the next time.
-        reason: Why they wait; empty if none does.
-        failed: Whether they wait as a message was not taken.
+        reason: Why events wait; empty if none does.
+        failed: Whether they wait because the target did not take a message.
     """
 
     target: str

@@ -50,7 +50,7 @@ from windows_pipeline.storage.tables import (
 
 @dataclass(frozen=True)
 class Corrected:
-    """What a correction did to a unit.
+    """The changes of a correction in a unit.
 
     Attributes:
         windows: How many final windows it `changed`, `retracted` and `added`.
@@ -282,7 +282,7 @@ def finish_correction(
 def corrected_units(
     spark: SparkSession, tables: WindowTables, number: int
 ) -> dict[date, Corrected]:
-    """What a correction did, by unit."""
+    """The changes of a correction, by unit."""
     listed = tables.corrections.read(spark).where(F.col("correction") == number)
     alerts = tables.alerts.read(spark)
     retracted = alerts.where(F.col("retracted_by") == number)
