@@ -68,7 +68,7 @@ def corrections_in(
 
     Raises:
         TableDamagedError: A file of the table is damaged.
-        UnreadableTableError: The table is not for readers other than Spark.
+        UnreadableTableError: Only Spark can read the table.
     """
     try:
         table = open_table(corrections)

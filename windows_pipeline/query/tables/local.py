@@ -59,7 +59,7 @@ class LocalTable:
         Raises:
             NoTableError: The table does not exist.
             TableDamagedError: The log is not as it was written.
-            UnreadableTableError: Its folder or its files are not for readers other than Spark, or
+            UnreadableTableError: Only Spark can read its folder or its files, or
                 it has no such version.
         """
         self.spec = spec
@@ -220,7 +220,7 @@ def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
     Raises:
         NoTableError: The table does not exist.
         TableDamagedError: The log is not as it was written.
-        UnreadableTableError: Its folder is not for readers other than Spark, or it has no such
+        UnreadableTableError: Only Spark can read its folder, or it has no such
             version.
     """
     location = spec.location

@@ -61,7 +61,7 @@ def newest_rows(
     Raises:
         NoTableError: The table does not exist.
         TableDamagedError: A file of the table is not as it was written, or gone.
-        UnreadableTableError: Its folder or its files are not for readers other than Spark.
+        UnreadableTableError: Only Spark can read its folder or its files.
     """
     with damage_of(spec.name):
         return _newest_rows(spec, limit, (first, last), null_column, order)
