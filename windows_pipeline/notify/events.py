@@ -32,7 +32,7 @@ class Event:
     Attributes:
         id: The row's digest.
         windows: The window definition.
-        arrival_unit: The arrival day in which the event happened.
+        arrival_unit: The arrival day that caused the event.
         rule: The rule.
         key: The key, as JSON has it.
         event: opened, worsened, ended or retracted; of an early warning warned, confirmed or

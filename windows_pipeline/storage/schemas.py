@@ -224,7 +224,7 @@ def alerts(source: Source, windows: Windows) -> Columns:
 def notifications(source: Source, windows: Windows) -> Columns:
     """The columns of an event of an episode."""
     return (
-        Column("arrival_unit", "date", "arrival day in which the event happened"),
+        Column("arrival_unit", "date", "arrival day that caused the event"),
         Column("notification_id", "string", "digest that identifies the event in every run"),
         Column("rule", "string", "name of the rule"),
         _key(source),
