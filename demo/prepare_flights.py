@@ -68,7 +68,7 @@ def _complete(target: Path) -> Summary:
         if sum(1 for _ in target.glob(f"*/{_FILE}")) == summary.days:
             return summary
     raise FileExistsError(
-        f"{target}: the folder must be complete or missing, and is incomplete; remove it, run again"
+        f"{target}: the folder must be complete or missing, but is incomplete; remove it, run again"
     )
 
 

@@ -59,7 +59,7 @@ require_browser() {
     local candidate
     local fix="install Chromium (Debian: chromium), or name one: make browser BROWSER_BINARY=/path/to/it"
     if [ -n "${BROWSER_BINARY:-}" ]; then
-        command -v "$BROWSER_BINARY" || fail "BROWSER_BINARY must be a program, and is $BROWSER_BINARY; $fix"
+        command -v "$BROWSER_BINARY" || fail "BROWSER_BINARY must be a program, but is $BROWSER_BINARY; $fix"
         return
     fi
     for candidate in chromium chromium-browser google-chrome; do

@@ -29,7 +29,7 @@ _MOST_SECONDS = {signal.SIGINT: 60.0, signal.SIGTERM: 10.0, signal.SIGKILL: 5.0}
 """How long processes may take to end after each signal, in the order in which they get them."""
 _LAST_LINES = 5
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m|\\x1b\[[0-9;]*m")
-"""Dagster's log has colours, as a terminal reads them or written out."""
+"""Colours in Dagster's log: as escape characters, or as the text `\\x1b[...m`."""
 _COMMAND = (
     *("-W", "ignore:Function `dev_command`", "-m", "dagster", "dev"),
     *("--workspace", "workspace.yaml", "--host", _HOST, "--port"),
@@ -42,7 +42,7 @@ def main(port: int) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: stopped.set())
     log = LogFile(Path.cwd() / FOLDER, "ui")
-    # Its own session: the signals of a terminal reach this process alone, which passes them on.
+    # In a session of its own, so that only this process gets a terminal's signals.
     dagster = subprocess.Popen(  # noqa: S603  the project's own program
         [sys.executable, *_COMMAND, str(port)],
         stdin=subprocess.DEVNULL,
@@ -74,7 +74,7 @@ def main(port: int) -> int:
 
 def _tell_mistakes() -> None:
     """Names the mistakes of settings and pipeline files, which Dagster writes to its log only."""
-    # Imported here, as the models take a second, in which Dagster starts.
+    # Imported here: loading the models takes a second, while Dagster starts.
     from windows_pipeline.config import ConfigError, load_folder
     from windows_pipeline.settings import SettingsError, load_settings
 
@@ -87,7 +87,7 @@ def _tell_mistakes() -> None:
     for mistake in mistakes:
         say("error", mistake)
     if mistakes:
-        say("note", "these files' pipelines are left out; correct them, then reload in the UI")
+        say("note", "the UI leaves out these files' pipelines; correct the files, then reload")
 
 
 def _wait(stopped: threading.Event, is_over: Callable[[], bool]) -> None:
@@ -109,7 +109,7 @@ def _answers(port: int) -> bool:
 
 
 def _end(dagster: subprocess.Popen[bytes]) -> None:
-    """Ends Dagster and all that it started: as Ctrl-C does, then whatever is left."""
+    """Ends Dagster as Ctrl-C does, then kills whatever is left of the processes it started."""
     with suppress(ProcessLookupError):
         for number, most_seconds in _MOST_SECONDS.items():
             if number is signal.SIGINT:

@@ -149,7 +149,7 @@ def test_damaged_sources_and_results_are_mended_by_one_rebuild(
     assert (status, f"windows-pipeline {' '.join(rebuild)}" in said) == (1, True), said
     named = [line for line in said.splitlines() if "--repair" in line]
     assert named
-    assert all("mend what comes from the source, then: " in line for line in named)
+    assert all("fix the tables of the source, then: " in line for line in named)
     status, said = computed.call(*rebuild)
     assert status == 0, said
     for table in ("w/keyed_windows", "w/corrections", "arrival_log", "w/_computed_days"):
@@ -273,4 +273,4 @@ def test_flipped_bits_of_a_streams_checkpoint_are_found(project: SmallProject) -
     folder.rename(project.folder / "elsewhere")
     status, said = call_without_spark(project, "check", "p", "--files")
     assert (status, "holds no checkpoint of that stream" in said) == (1, True), said
-    assert "to mend it: put the checkpoint back" in said
+    assert "to fix it: put the checkpoint back" in said

@@ -174,7 +174,7 @@ def test_a_followed_table_whose_column_was_renamed(
     project.declare(stream=True, format="delta", path="src")
     source = project.folder / "src"
     said = said_of(project, "stream", "p", status=2)
-    assert "src must be the Delta table that it follows, and is none" in said
+    assert "src must be the Delta table that it follows, but is not" in said
     rows = spark.createDataFrame([("a", 0, 1.0)], "k string, t bigint, v double")
     (
         rows.write.format("delta")

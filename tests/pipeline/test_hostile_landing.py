@@ -53,7 +53,7 @@ def test_links_in_landing_are_not_followed_and_are_named(landing: Path) -> None:
         f"2013-01-01/link.jsonl: {link}",
         f"2013-01-02: {link}",
     ]
-    with pytest.raises(FileNotFoundError, match="must be a folder, and is a link"):
+    with pytest.raises(FileNotFoundError, match="must be a folder, but is a link"):
         landed_files(str(landing), [date(2013, 1, 2)])
 
 

@@ -22,7 +22,7 @@ NAMES = (
     *("undecided", "unit_had", "until", "value", "worst", "written_ms"),
 )
 EMPTY = ("/late_records", "/corrections", "/failed_windows", "/rejected_records")
-KINDS = {
+KINDS: dict[str, dict[str, object]] = {
     "slid": {"kind": "sliding", "time_difference": "5 ms", "emit_empty": True},
     "fired": {
         "kind": "hopping",

@@ -257,9 +257,9 @@ def test_what_is_skipped_is_named_and_links_are_not_followed(
     for named in (
         "2026-11-01/_x.csv: its name begins with _ or .",
         "2026-11-01/link.csv: a link, which is not followed",
-        "2026-11-01/within: a folder within a day's",
+        "2026-11-01/within: a folder within a day's folder",
         "2026-11-02: a link, which is not followed",
-        "loose.csv: no folder of a day",
+        "loose.csv: not a day's folder",
         "9999-12-31: after tomorrow",
     ):
         assert named in said

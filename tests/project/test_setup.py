@@ -131,7 +131,7 @@ def test_without_a_browser_the_error_names_the_fix(programs: Path) -> None:
     line = refusal("require_browser", programs)
     assert "found: none" in line
     assert "install Chromium" in line
-    assert "BROWSER_BINARY must be a program, and is /nowhere" in refusal(
+    assert "BROWSER_BINARY must be a program, but is /nowhere" in refusal(
         "require_browser", programs, BROWSER_BINARY="/nowhere"
     )
 

@@ -54,7 +54,7 @@ def test_a_failed_start_is_an_error_that_names_the_log(tmp_path: Path) -> None:
         lines = err.splitlines()
         mistakes = [line for line in lines if line.startswith(wrong)]
         assert any("'kind' is not a field here; " in line for line in mistakes)
-        assert lines[len(mistakes)].startswith("note: these files' pipelines are left out; ")
+        assert lines[len(mistakes)].startswith("note: the UI leaves out these files' pipelines; ")
         first, *last_lines = lines[len(mistakes) + 1 :]
         assert first.startswith("error: Dagster has ended with ")
         assert first.endswith(f"; {log} ends with:")

@@ -133,7 +133,7 @@ def test_a_store_by_spark_has_versions_and_history(
     store.refresh()
     assert (store.version, len(list(store.fetch("a")))) == (1, 2)
     assert store.get("a", at(60)) is not None
-    with pytest.raises(UnreadableTableError, match=r"must have version 7 in its log, and has not"):
+    with pytest.raises(UnreadableTableError, match=r"must have version 7 in its log, but does not"):
         WindowStore.on(spark, "flights", project=tmp_path, version=7)
 
 

@@ -133,7 +133,7 @@ def test_an_alert_leads_to_its_window(project: Called) -> None:
         (("JFK",), "name the window by KEY and TIME, or by --alert alone"),
         ((), "name the window by KEY and TIME, or by --alert alone"),
         (("--alert", AT_NOON, "--offset", "1"), "--offset goes with KEY and TIME"),
-        (("--alert", RETRACTED), "must be there, and is not; correction 1 retracted it. To see"),
+        (("--alert", RETRACTED), "must be there, but is not; correction 1 retracted it. To see"),
     ],
 )
 def test_an_id_that_names_no_window_is_refused(

@@ -142,7 +142,7 @@ def test_a_file_without_long_forms_keeps_its_digest(tmp_path: Path) -> None:
 # What is added to the columns, the field that is wrong, and words of the message: the value is
 # the first of them.
 BROKEN = [
-    ('gate: {type: string, as: "concat(gate, dest)"}', "as", "'concat(gate, dest)' follows from"),
+    ('gate: {type: string, as: "concat(gate, dest)"}', "as", "'concat(gate, dest)' depends on"),
     ("gate: {type: bigint, as: origin}", "as", "'origin' must be a number by the column's type"),
     (
         'gate: {type: string, as: "concat(orign, dest)"}',
@@ -187,7 +187,11 @@ BROKEN = [
         "from",
         "'$.origin.gate' is a field within a field that is read whole: read either this or $.origi",
     ),
-    ("gate: {type: string, from: $.Origin.x}", "from", "'$.Origin.x' has a name that Spark can't"),
+    (
+        "gate: {type: string, from: $.Origin.x}",
+        "from",
+        "'$.Origin.x' has a name that differs in case",
+    ),
     (
         "gate: {type: string, as: origin, from: $.x}",
         "from",
@@ -241,7 +245,7 @@ def test_derived_columns_read_earlier_ones_alone_and_no_circle(tmp_path: Path) -
         tmp_path, with_columns(first, 'two: {type: string, as: "concat(one, dest)"}')
     )
     assert "source.columns.one.as: " in circle
-    assert "follows from itself (one -> two -> one); compute one of them from other" in circle
+    assert "depends on itself (one -> two -> one); compute one of them from other" in circle
 
 
 def test_records_of_csv_files_have_no_paths(tmp_path: Path) -> None:

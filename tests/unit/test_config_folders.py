@@ -87,7 +87,7 @@ def test_a_file_is_refused(project: Path, path: str) -> None:
     assert found.refused
     problem = f":{LINE}: source.path: {path!r} leads to {file}, which is a file; write the folder"
     assert problem in found.text
-    assert "the folder that holds one folder a day" in found.text
+    assert "the folder that holds one folder per day" in found.text
 
 
 def test_the_folder_of_a_delta_table_is_checked_too(project: Path) -> None:

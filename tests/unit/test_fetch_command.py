@@ -115,9 +115,9 @@ def test_a_key_without_a_window_is_named(
     name = "flights/hourly/final_windows: has no window of"
     assert called(capfd, monkeypatch, "ZZZ") == (0, f"{name} key 'ZZZ' ")
     later = ("--from", "2030-01-01")
-    nowhere = f"{name} key 'ZZZ' from 2030-01-01; the table has none of it at any time "
+    nowhere = f"{name} key 'ZZZ' from 2030-01-01, nor at any other time "
     assert called(capfd, monkeypatch, "ZZZ", *later) == (0, nowhere)
-    elsewhere = f"{name} key 'JFK' from 2030-01-01; it has others "
+    elsewhere = f"{name} key 'JFK' from 2030-01-01; key 'JFK' has windows at other times "
     assert called(capfd, monkeypatch, "JFK", *later) == (0, elsewhere)
 
 

@@ -153,7 +153,7 @@ def of_names(kind: str, wanted: Sequence[str]) -> bytes:
 def test_a_file_has_at_most_so_many_columns(tmp_path: Path, kind: str, most: int) -> None:
     assert error_of(tmp_path, kind, of_names(kind, names(most))) == "None"
     assert error_of(tmp_path, kind, of_names(kind, names(most + 1))) == (
-        f"a file must have at most {most:,} columns, and has more; land the declared columns, or "
+        f"a file must have at most {most:,} columns, but has more; land the declared columns, or "
         "fewer others"
     )
 
@@ -201,5 +201,5 @@ def test_types_are_nested_at_most_so_deeply(tmp_path: Path) -> None:
 
     assert error_of(tmp_path, "parquet", nested(50)) == "None"
     assert error_of(tmp_path, "parquet", nested(51)) == (
-        "a column must have at most 50 levels of nested types, and has more; write it as text"
+        "a column must have at most 50 levels of nested types, but has more; write it as text"
     )

@@ -177,7 +177,7 @@ def test_a_rule_has_at_most_so_many_open(text: str) -> None:
     with pytest.raises(RuleError) as refused:
         compile_expression(text, COLUMNS, "number")
     assert str(refused.value).endswith(
-        "must have at most 20 parentheses, cases, minus signs and 'not' open at once, and has "
+        "must have at most 20 parentheses, cases, minus signs and 'not' open at once, but has "
         "more; simplify it, or divide it into several rules"
     )
 
@@ -187,7 +187,7 @@ def test_a_rule_has_at_most_so_many_levels(text: str) -> None:
     with pytest.raises(RuleError) as refused:
         compile_expression(text, COLUMNS, "number")
     assert str(refused.value).endswith(
-        "must have at most 100 levels, where each operator of a chain is one, and has more; "
+        "must have at most 100 levels, where each operator of a chain is one, but has more; "
         "simplify it ('x in (...)' for many 'or'), or divide it into several rules"
     )
 

@@ -192,7 +192,7 @@ def test_a_file_has_at_most_so_many_values(tmp_path: Path) -> None:
     rows = ("[" + "1, " * 1_900 + "1], ") * (MAX_VALUES // 1_900 + 1)
     (problem,) = problems_of(tmp_path, f"name: [{rows}[1]]")
     assert problem.endswith(
-        ":1: a file must have at most 10,000 names and values, and has more from here on; divide "
+        ":1: a file must have at most 10,000 names and values, but has more from here on; divide "
         "it into several files, or remove some"
     )
 

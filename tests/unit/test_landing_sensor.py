@@ -240,7 +240,7 @@ def test_a_stream_has_no_such_sensor_and_its_file_names_none(tmp_path: Path) -> 
     wrong = f"{text}\nschedule:\n  on_landing: {{quiet: 1 hour}}\n"
     (problem,) = problems_of(tmp_path, wrong)
     assert ": schedule.on_landing" in problem
-    assert "remove on_landing, and write how often the stream looks as cron" in problem
+    assert "remove on_landing, and set by cron how often the stream looks" in problem
 
 
 def test_a_pipelines_file_starts_the_sensor(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_an_interrupt_says_how_to_go_on(
     _project(tmp_path, monkeypatch)
     status, said = call(capfd, monkeypatch, "check", "flights", start=interrupt)  # type: ignore[arg-type]
     assert status == 130, said
-    assert said.endswith("note: stopped; to go on, give the same command again ")
+    assert said.endswith("note: stopped; to resume, give the same command again ")
 
 
 def test_verbose_says_where_the_log_lies_and_names_each_step(

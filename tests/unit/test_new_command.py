@@ -303,7 +303,7 @@ def test_a_sample_with_30000_columns_is_one_line(project: NewProject) -> None:
     header = ",".join(["card", "ts", *(f"c{number}" for number in range(30_000))])
     record = ",".join(["1"] * 30_002)
     status, said = project.new(project.write("wide.csv", f"{header}\n{record}\n"))
-    assert (status, "must have at most 1,000 columns, and has 30,002" in said) == (2, True), said
+    assert (status, "must have at most 1,000 columns, but has 30,002" in said) == (2, True), said
     assert len(said) < 500
 
 
@@ -513,7 +513,7 @@ def test_a_header_in_another_encoding_is_refused(project: NewProject) -> None:
     """A run would find the file bad."""
     text = csv_text(payments(50), (*PAYMENT_COLUMNS[:4], "r\xe9gion"))
     status, said = project.new(project.write("a.csv", text, "latin-1"))
-    words = "a.csv: the header must be UTF-8, and has the byte 0xe9 after "
+    words = "a.csv: the header must be UTF-8, but has the byte 0xe9 after "
     assert (status, words in said, "convert the file to UTF-8" in said) == (2, True, True), said
 
 

@@ -313,4 +313,4 @@ def test_the_command_says_what_it_sent(
     (project.folder / "pipelines" / "flights.yaml").write_text(FLIGHTS)
     status, said = notify()
     assert status == 2
-    assert "flights: must have targets under notify, and has none; add one to its file" in said
+    assert "flights: must have targets under notify, but has none; add one to its file" in said

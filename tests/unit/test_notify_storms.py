@@ -100,7 +100,7 @@ def test_nothing_is_sent_in_quiet_hours_and_all_after_them(tmp_path: Path, hook:
 
 def test_a_snoozed_rule_is_not_sent_until_then(tmp_path: Path, hook: Receiver) -> None:
     made = project(tmp_path, hook, "group: 3")
-    with pytest.raises(ValueError, match="flights: must have tables, and has none in"):
+    with pytest.raises(ValueError, match="flights: must have tables, but has none in"):
         snooze(made.pipeline, made.settings, "disruption", NOW)
     made.happen({}, {"rule": "quiet"})
     with pytest.raises(ValueError, match="RULE: 'quite' is not an alert rule of flights; did you"):

@@ -149,7 +149,7 @@ def test_a_stream_has_no_days_that_wait_and_may_be_stopped(flights: Flights) -> 
     (checkpoint / "offsets" / "3").touch()
     status, said = flights.status()
     assert status == 1
-    assert "micro-batch 3 was started and is not in all tables; to go on: windows-pipel" in said
+    assert "micro-batch 3 was started and is not in all tables; to resume: windows-pipel" in said
 
 
 def test_a_correction_that_was_stopped_is_named_with_its_command(flights: Flights) -> None:
@@ -185,7 +185,7 @@ def test_tables_of_another_definition_are_named(flights: Flights) -> None:
     status, said = flights.status()
     assert status == 1
     assert "the definition changed since these tables were computed: flights/hourly/alerts" in said
-    assert "to go on: windows-pipeline rebuild flights" in said
+    assert "to resume: windows-pipeline rebuild flights" in said
 
 
 def test_status_needs_neither_spark_nor_pandas(flights: Flights) -> None:

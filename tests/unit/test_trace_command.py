@@ -125,7 +125,10 @@ def test_a_window_is_found_by_its_end_or_start_and_shown_with_its_records(
     status, said = flights.trace("JFK", time)
     assert status == 0
     close = "2013-01-02 06:00:00.000"
-    assert f"final: arrival day 2013-01-02 moved the close time to {close}, past its end" in said
+    assert (
+        f"final: arrival day 2013-01-02 moved the close time to {close}, past the window's end"
+        in said
+    )
     assert "correction 1: changed, as '[red]a file'" in said
     assert "the window before: 2013-01-01 11:30:00.000 to 2013-01-01 12:30:00.000, 2 rec" in said
 

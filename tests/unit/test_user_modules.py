@@ -180,7 +180,7 @@ def test_a_mistake_has_file_line_value_and_fix(tmp_path: Path, text: str, words:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("x = 1\ny = (", "{module}, line 2: is no Python: '(' was never closed; correct it"),
+        ("x = 1\ny = (", "{module}, line 2: is not Python: '(' was never closed; correct it"),
         ("x = 1\nx.y()", "{module}, line 2: AttributeError("),
         ("import nothing_of_this_name", "{module}, line 1: ModuleNotFoundError("),
         ("import nothing_of_this_name", "install the package that has it (pip install), or corr"),

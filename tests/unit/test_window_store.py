@@ -428,7 +428,7 @@ def test_wrong_arguments_are_refused(flights: Project) -> None:
         WindowStore(flights.pipeline, "daily", flights.warehouse)
     with pytest.raises(ValueError, match="table: must be final, current or firings, not 'open'"):
         flights.store("open")
-    with pytest.raises(ValueError, match="must have a trigger for 'firings', and have none"):
+    with pytest.raises(ValueError, match="must have a trigger for 'firings', but have none"):
         flights.store("firings")
 
 

@@ -1,4 +1,4 @@
-"""Writes the page and the schema: `python -m tools.reference`."""
+"""Writes docs/reference/pipeline.md and the JSON Schema: `python -m tools.reference`."""
 
 from __future__ import annotations
 

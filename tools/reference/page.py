@@ -24,20 +24,20 @@ from tools.reference.types import named_types, refusals
 _HEAD = f"""# Reference of pipeline files
 
 Every field of a pipeline's file, where `{ANY_NAME}` stands for a name of your own.
-[pipelines.md](../pipelines.md) explains the fields in the order of use. This page is made from the
-models in `windows_pipeline/config` by `python -m tools.reference`, as is the
-[JSON Schema](#json-schema).
+[pipelines.md](../pipelines.md) explains the fields in the order of use. `python -m tools.reference`
+generates this page and the [JSON Schema](#json-schema) from the models in
+`windows_pipeline/config`.
 
-A field that is not listed is refused with the nearest name, a missing one that is required with an
-example, and a value that is not of its [type](#types) with the line, the value and the fix. Fields
-that do not fit each other, or the source's columns, are refused likewise:
+The error for an unknown field offers the nearest name, the error for a missing field an example,
+and the error for a value that is not of its [type](#types) has the line, the value and the fix.
+Fields that do not fit each other, or the source's columns, are errors, too:
 [Mistakes](../pipelines.md#mistakes).
 """
 _TAIL = """## JSON Schema
 
 `windows_pipeline/config/pipeline.schema.json`, also in the wheel, lets an editor complete and check
-pipeline files: names, types and missing fields, not what must fit between fields. For editors with
-the YAML language server, such as VS Code with the extension YAML, in the settings of the project:
+pipeline files: names, types and missing fields, but not rules between fields. For editors with the
+YAML language server, such as VS Code with the extension YAML, write in the project's settings:
 
 ```json
 {"yaml.schemas": {"windows_pipeline/config/pipeline.schema.json": "pipelines/*.yaml"}}
@@ -54,7 +54,7 @@ def page_of(root: type[BaseModel], schema: dict[str, Any]) -> str:
 
 
 class _Page:
-    """The page, with what its parts refer to."""
+    """The page, with the sections and schemas that its parts refer to."""
 
     def __init__(self, root: type[BaseModel], schema: dict[str, Any]) -> None:
         self._sections = {section.model.__name__: section for section in sections(root)}
@@ -96,7 +96,7 @@ class _Page:
         return f"| {' | '.join(cells)} |"
 
     def _schema(self, model: type[BaseModel], name: str) -> dict[str, Any]:
-        """The schema of a field; a base that no file has by itself is read through a kind of it."""
+        """The schema of a field; for a base model, which has no schema itself, that of a kind."""
         for other in self._sections.values():
             if issubclass(other.model, model) and other.model.__name__ in self._definitions:
                 found: dict[str, Any] = self._definitions[other.model.__name__]["properties"][name]
@@ -154,7 +154,7 @@ class _Page:
             for info in section.fields.values()
             for kind in named_types(info)
         ]
-        # Of types with one name the first is explained.
+        # Of several types with the same name, only the first is listed.
         found = {kind.name: kind for kind in reversed(every)}
         for name, kind in sorted(found.items()):
             refused = "<br>".join(_cell(text) for text in refusals(kind.annotation))
@@ -188,7 +188,7 @@ def _title(section: Section) -> str:
 
 
 def _is_kind(info: FieldInfo) -> bool:
-    """Whether a field has a single value, which says which of several models a mapping is of."""
+    """Whether a field has a single value, by which a mapping belongs to one of several models."""
     is_literal = get_origin(info.annotation) is Literal
     return is_literal and len(get_args(info.annotation)) == 1 and info.is_required()
 

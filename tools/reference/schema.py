@@ -26,7 +26,7 @@ def schema_of(root: type[BaseModel]) -> dict[str, Any]:
 
 
 def _describe(definition: dict[str, Any], model: type[BaseModel]) -> None:
-    """Replaces what pydantic says of a model and its fields by what a file's author reads."""
+    """Replaces pydantic's descriptions of a model and its fields by those for a file's author."""
     definition["description"] = summary(model)
     for name, info in model.model_fields.items():
         field = definition["properties"][written_name(name, info)]
@@ -38,7 +38,7 @@ def _describe(definition: dict[str, Any], model: type[BaseModel]) -> None:
 
 
 def _plain(node: Any, *, has_names: bool = False) -> Any:
-    """Leaves out what repeats names, and closes mappings whose names have a pattern.
+    """Drops entries that only repeat names, and closes mappings whose names have a pattern.
 
     Args:
         node: A part of the schema.

@@ -1,7 +1,7 @@
 """Loads a user's aggregates and window functions from the files of `modules` in settings.yaml.
 
-A module is not put into `sys.modules`: so it hides no other module, and Spark's pickles hold its
-functions whole, as those of a program are, so that workers need no file.
+A module is not put into `sys.modules`, so it hides no other module. Spark then pickles its
+functions by value, like those of a program's main module, so that workers need no file.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class UserFunction(NamedTuple):
 
 
 class _Code(NamedTuple):
-    """What a module has: its names and their values, its file, and the digest of its text."""
+    """A module that was run: its names with their values, its file, and its text's digest."""
 
     values: dict[str, object]
     file: Path
@@ -79,7 +79,7 @@ class _Code(NamedTuple):
 class UserModules:
     """The modules whose aggregates and functions pipelines may name.
 
-    A module is read once: a pipeline that runs on does not see a later edit.
+    A module is read once, so a running pipeline does not see a later edit.
 
     Attributes:
         files: Their files, by settings.yaml; all in its folder.
@@ -137,7 +137,7 @@ class UserModules:
         return UserFunction(functions[name], str(code.file), module, code.digest)
 
     def _code(self, reference: str) -> tuple[_Code, str]:
-        """Runs the module of a reference; returns what it has, and the name after the colon."""
+        """Runs the module of a reference; returns the module, and the name after the colon."""
         module, _, name = reference.partition(":")
         if not _NAME.fullmatch(module) or not _NAME.fullmatch(name):
             raise ValueError(
@@ -182,13 +182,13 @@ def _loaded(file: Path, text: str) -> dict[str, object]:
     """The names of a module, which is run once for each text that it has.
 
     Raises:
-        ValueError: The module is no Python, imports another file of the project, or raises.
+        ValueError: The module is not valid Python, imports another file of the project, or raises.
     """
     try:
         tree = ast.parse(text, str(file))
     except (SyntaxError, ValueError) as error:
         line, reason = getattr(error, "lineno", 1), error.args[0]
-        raise ValueError(f"{file}, line {line}: is no Python: {reason}; correct it") from None
+        raise ValueError(f"{file}, line {line}: is not Python: {reason}; correct it") from None
     for line, imported in _imports(tree):
         beside = (file.parent / f"{imported}.py", file.parent / imported / "__init__.py")
         if imported != _LIBRARY and any(map(Path.exists, beside)):
@@ -214,7 +214,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _run(code: object, module: ModuleType) -> None:
-    """Runs a module; dataclasses, among others, look their module up while it runs."""
+    """Runs a module, in `sys.modules` meanwhile: dataclasses, for one, look it up there."""
     before = sys.modules.get(module.__name__)
     sys.modules[module.__name__] = module
     try:

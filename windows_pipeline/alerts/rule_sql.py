@@ -156,7 +156,7 @@ def _require_few_open(tokens: Sequence[Token]) -> None:
         if opened + prefixes > _MOST_OPEN:
             raise RuleError(
                 f"must have at most {_MOST_OPEN} parentheses, cases, minus signs and 'not' open at "
-                "once, and has more; simplify it, or divide it into several rules"
+                "once, but has more; simplify it, or divide it into several rules"
             )
 
 
@@ -167,7 +167,7 @@ def _require_few_levels(tree: exp.Expr) -> None:
         if level > _MOST_LEVELS:
             raise RuleError(
                 f"must have at most {_MOST_LEVELS} levels, where each operator of a chain is one, "
-                "and has more; simplify it ('x in (...)' for many 'or'), or divide it into several "
+                "but has more; simplify it ('x in (...)' for many 'or'), or divide it into several "
                 "rules"
             )
         nodes = [child for node in nodes for child in node.iter_expressions()]

@@ -97,7 +97,7 @@ def compile_value(text: str, columns: Mapping[str, str]) -> ValueSql:
 
 @lru_cache(maxsize=1_000)
 def canonical(text: str) -> str:
-    """The same text for expressions that differ in blanks and the case of keywords only.
+    """Returns one text for all expressions that differ only in blanks and the case of keywords.
 
     Raises:
         RuleError: The text is not a single expression.

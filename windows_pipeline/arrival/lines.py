@@ -1,8 +1,8 @@
 """Numbers records in the order of files, by name or time of writing, and of their lines (rule A1).
 
 The task that reads a part of a file numbers its records. It reads the part from the first line to
-the last, so the records are in order and nothing is sorted. The driver collects one sum a part; a
-part's numbers begin after the sums of the parts before it.
+the last, so the records are in order and nothing is sorted. The driver collects one sum for each
+part; a part's numbers begin after the sums of the parts before it.
 """
 
 from __future__ import annotations

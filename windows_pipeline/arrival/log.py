@@ -36,7 +36,7 @@ _COLUMNS = [name.removesuffix("_ms") for name in LogRow._fields]
 
 
 def arrived_parts(log: Iterable[LogRow]) -> Iterator[ArrivedPart]:
-    """The columns of the log that the watermark follows from."""
+    """The columns of the log from which the watermark is computed."""
     return (
         ArrivedPart(
             row.arrival_unit,
@@ -60,7 +60,7 @@ def is_mixed(log: Iterable[LogRow]) -> bool:
 
 
 def summed_up(rows: Iterable[LogRow]) -> tuple[LogRow, ...]:
-    """Merges the rows of micro-batches into one row a unit and source partition.
+    """Merges the rows of micro-batches into one row for each unit and source partition.
 
     Args:
         rows: Rows of the log; those of newer micro-batches come later.

@@ -1,8 +1,9 @@
 """How far the merge of the source partitions has come: a scan of the log (rules A1, A4, E2).
 
 Firings and sessions need one order across source partitions. Records are merged by stream time,
-then source partition, then offset. The slowest active source partition bounds the merge: a record
-behind its position may still be followed by one that precedes it. This module needs no Spark.
+then source partition, then offset. The slowest active source partition bounds the merge: beyond its
+position, a record may still arrive that precedes records which are already there. This module needs
+no Spark.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class RangeBase(NamedTuple):
 
 @contextmanager
 def freed_on_error(cached: DataFrame) -> Iterator[None]:
-    """Frees a cached frame if what follows fails.
+    """Frees a cached frame if the block raises an error.
 
     Spark answers a later read of files with the same names from the frame, even if the files were
     changed since.

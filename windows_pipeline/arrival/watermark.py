@@ -1,7 +1,7 @@
 """Stream times and watermark around every arrival unit: a scan over the arrival log.
 
-The log has one row a unit and source partition, so it stays small however many records there are.
-This module needs no Spark.
+The log has one row for each unit and source partition, so it stays small however many records there
+are. This module needs no Spark.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from pyspark.sql import types as T
 def units_that_differ(frames: Mapping[str, DataFrame], required: Sequence[str]) -> set[date]:
     """Returns the arrival units in which the frames do not hold the same rows equally often.
 
-    Compares the number of rows and two sums of hashes a unit and frame, so Spark shuffles only
-    these sums.
+    Compares, for each unit and frame, the number of rows and two sums of hashes, so Spark shuffles
+    only these sums.
 
     Args:
         frames: Frames by name, all with the same columns, `arrival_unit` among them.
@@ -47,7 +47,7 @@ def units_that_differ(frames: Mapping[str, DataFrame], required: Sequence[str]) 
 
 
 def copies_by_frame(frames: Mapping[str, DataFrame], key: Sequence[str]) -> DataFrame:
-    """Returns each distinct row, by its key and a hash of the other columns, and who has it.
+    """Returns each distinct row, by its key and a hash of the other columns, and its copies.
 
     Args:
         frames: Frames by name, all with the same columns.

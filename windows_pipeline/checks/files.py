@@ -30,22 +30,22 @@ from windows_pipeline.text.counts import counted
 
 
 class Fix(Enum):
-    """What mends a damage."""
+    """The way to fix a damage."""
 
     REPAIR = "repair"
-    """The table follows from raw_events and arrival_log, or the list of digests from its files."""
+    """Rebuild the table from raw_events and arrival_log, or its list of digests from its files."""
     SOURCE = "source"
-    """The table comes from the source."""
+    """Restore a backup, or ingest the source again: the table holds what the source gave."""
     BACKUP = "backup"
-    """No other table has what the file had."""
+    """Restore a backup: no other table has the file's rows."""
     STREAM = "stream"
-    """The stream's checkpoint, which says which records the tables have."""
+    """Restore the stream's checkpoint, which says which records the tables have."""
     COMMIT = "commit"
-    """A commit of that checkpoint, which only says that a micro-batch ended."""
+    """Delete a commit of that checkpoint, which only says that a micro-batch ended."""
     DELETE = "delete"
-    """The file only helps readers find the newest checkpoint."""
+    """Delete the file, which only helps readers find the newest checkpoint."""
     RUN = "run"
-    """Rows of a run that was stopped, or that is running."""
+    """Run again: the rows are those of a run that was stopped, or that is running."""
 
 
 class Finding(NamedTuple):
@@ -55,7 +55,7 @@ class Finding(NamedTuple):
         table: The table's name, such as `flights/hourly/final_windows`.
         file: The file's path below the table's folder; None if rows are wrong, not a file.
         what: What is wrong.
-        fix: What mends it.
+        fix: How to fix it.
         unit: The arrival unit of the file or rows; None if it is not known.
     """
 
@@ -149,7 +149,7 @@ def _unit_of(file: str) -> date | None:
 def _gone_tables(
     pipeline: Pipeline, warehouse: str, stored: Mapping[str, StoredFiles]
 ) -> Iterator[Finding]:
-    """Tables whose folder is gone, though tables that follow from them are there."""
+    """Tables whose folder is gone, though tables that are computed from them exist."""
     source = catalog.source_tables(pipeline, warehouse)
     of_windows = [
         table

@@ -1,4 +1,4 @@
-"""The checks of firings and what follows, as SQL over the frames of `recounts/firings.py`."""
+"""The checks of firings, early warnings and processed, as SQL over `recounts/firings.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BEGAN_SINCE = "coalesce(_window_start_ms > _watermark_before_ms, FALSE)"
 
 
 def firing_checks(trigger: FiringTrigger) -> list[Check]:
-    """Checks over a row a firing, with the previous firing and the window's final result."""
+    """Checks over firings, each with the previous firing and the window's final result."""
     if trigger.panes == "discarding":
         at_close = "A window that fires at its close has a final result (rules E1, E2)"
         or_differs = ""
@@ -46,7 +46,7 @@ def firing_checks(trigger: FiringTrigger) -> list[Check]:
 
 
 def closed_checks(trigger: FiringTrigger) -> list[Check]:
-    """Checks over a row a final window, with its firings."""
+    """Checks over final windows, each with its firings."""
     times, failing = "at most", "_on_time > 1"
     if trigger.panes == "accumulating":
         times = "exactly"
@@ -70,7 +70,7 @@ def closed_checks(trigger: FiringTrigger) -> list[Check]:
 
 
 def early_warning_checks(windows: Windows, columns: Mapping[str, str]) -> list[Check]:
-    """Checks over a row an early warning and state, with its firing and final window."""
+    """Checks over rows of early_warnings, each with its firing and final window."""
     broken = " OR ".join(
         f"(rule = '{name}' AND ({windows.breaking_sql(rule, columns)}))"
         for name, rule in windows.alerts.items()
@@ -99,7 +99,7 @@ def early_warning_checks(windows: Windows, columns: Mapping[str, str]) -> list[C
 
 
 def processed_checks() -> list[Check]:
-    """Checks over a row that a user's function made, with its firing."""
+    """Checks over rows of a window function, each with its firing."""
     return [
         Check(
             "processed_follow_firings",

@@ -1,4 +1,4 @@
-"""The checks of notifications, as SQL over their rows and what stands beside them (rule E6)."""
+"""The checks of notifications, as SQL over `notifications_to_check` (rule E6)."""
 
 from __future__ import annotations
 
@@ -25,36 +25,37 @@ def notification_checks(spec: PipelineWindows) -> list[Check]:
         ),
         Check(
             "opened_once_and_first",
-            "Of the notifications of an episode that stand, one at most is `opened`, and none "
-            "comes before it (rule E6)",
+            "Among an episode's notifications that no correction retracted, at most one is "
+            "`opened`, and it is the first (rule E6)",
             "_stands AND event = 'opened' AND (_opened > 1 OR _number > 1)",
         ),
         Check(
             "worsened_is_worse",
-            "A `worsened` that stands has a severity above those of all notifications of its "
-            "episode that stand and come before it (rule E6)",
+            "A `worsened` has a higher severity than all earlier notifications of its episode; "
+            "retracted ones do not count (rule E6)",
             "_stands AND event = 'worsened' AND (severity IS NULL OR severity <= _worst_before)",
         ),
         Check(
             "ended_once_and_last",
-            f"Of the notifications of an episode that stand, {_ended_text(spec)} (rule E6)",
+            f"Among an episode's notifications that no correction retracted, {_ended_text(spec)} "
+            "(rule E6)",
             f"_stands AND event = 'ended' AND {_wrong_end(spec)}",
         ),
         *_ends_with_a_window(spec),
         Check(
             "retractions_hold",
-            "What a correction retracted was there before that correction; `retracted` stands for "
-            "an `opened` that the same correction retracted, and no older `opened` of the episode "
-            "stands (rules E1, E6)",
+            "A correction retracts only notifications from before that correction; `retracted` "
+            "follows an `opened` that the same correction retracted, and no older `opened` of the "
+            "episode is left (rules E1, E6)",
             "retracted_by <= coalesce(correction, 0) "
             "OR event = 'retracted' AND (correction IS NULL OR retracted_by IS NOT NULL "
             "OR NOT _was_opened OR _stands_since < correction)",
         ),
         Check(
             "alert_is_opened",
-            "The first alert of each episode that stands has an `opened` that stands, in the same "
-            "arrival unit (rule E6). If the pipeline had no notify on that day, write the rows of "
-            "earlier days by: windows-pipeline rebuild PIPELINE --from alerts",
+            "The first alert of each episode has an `opened` in the same arrival unit; retracted "
+            "ones do not count (rule E6). If the pipeline had no notify on that day, write the "
+            "rows of earlier days by: windows-pipeline rebuild PIPELINE --from alerts",
             "event IS NULL",
         ),
     ]
@@ -85,9 +86,9 @@ def notifications_to_check(
         there are), `_worst_before` (the largest severity of a window before it), `_later` (the
         number of rows after it), `_last_unit` and `_opened_until`. Among all rows of its episode:
         `_was_opened` (whether the row's correction retracted an `opened`) and `_stands_since` (the
-        least correction of an `opened` that stands). Of an end whose last window the unit closed,
-        `_ends_window`: whether that window is final and holds records; null of other rows. Also a
-        row without event for each first alert that lacks its `opened`.
+        least correction of an `opened` that stands). For an `ended` whose last window the unit
+        closed, `_ends_window`: whether that window is final and holds records; null for other rows.
+        Also a row without event for each first alert that lacks its `opened`.
     """
     stands = F.col("retracted_by").isNull() & (F.col("event") != "retracted")
     marked = notifications.withColumn("_stands", stands)
@@ -148,21 +149,21 @@ def _first_alerts_without_opened(notifications: DataFrame, alerts: DataFrame) ->
     first = alerts.where(F.col("window_start") == F.col("episode_start"))
     lacking = join_on(first, opened.select(*columns), columns, "anti")
     since = notifications.agg(F.min("arrival_unit").alias("_since"))
-    # A pipeline that notifies since later has no rows of earlier days.
+    # A pipeline that got `notify` later has no rows of earlier days.
     known = lacking.crossJoin(F.broadcast(since)).where(F.col("arrival_unit") >= F.col("_since"))
     return known.drop("_since")
 
 
 def _ends_with_a_window(spec: PipelineWindows) -> list[Check]:
-    """The check of the window that ends with its episode; no episode of windows of rows ends."""
+    """The check of the last window of an episode that ended; episodes of row windows never do."""
     if longest_overlap_ms(spec) is None and not isinstance(spec, SessionWindows):
         return []
     return [
         Check(
             "ended_with_a_window",
-            "Where the arrival unit of an `ended` that stands closed the window that ends at its "
-            "`until`, that is a final window of the key and holds records; of a silence it is "
-            "that of the key's next record (rules B8, E6)",
+            "If the arrival unit of an `ended` closed the window that ends at its `until`, the key "
+            "has this window among its final ones, with records; for a silence, it is the window "
+            "of the key's next record (rules B8, E6)",
             "_stands AND NOT _ends_window",
         )
     ]
@@ -170,10 +171,10 @@ def _ends_with_a_window(spec: PipelineWindows) -> list[Check]:
 
 def _ended_text(spec: PipelineWindows) -> str:
     if isinstance(spec, SessionWindows):
-        return "one at most is `ended`, and says what `opened` says"
+        return "at most one is `ended`, with the same `until` as `opened`"
     if longest_overlap_ms(spec) is None:
         return "none is `ended`"
-    return "one at most is `ended`, and none comes after it"
+    return "at most one is `ended`, and it is the last"
 
 
 def _wrong_end(spec: PipelineWindows) -> str:

@@ -25,7 +25,7 @@ _NO_FILE_QUARANTINED = Check(
 
 
 def raw_events_checks(pipeline: Pipeline) -> list[Check]:
-    """Checks of raw_events, over a row an arrival unit and source partition."""
+    """Checks of raw_events, over one row for each arrival unit and source partition."""
     limit = pipeline.limits.rejected
     own_offsets = pipeline.source.format == "kafka"
     gap = "" if own_offsets else "first_offset <> 0 OR last_offset <> rows - 1 OR "
@@ -72,7 +72,7 @@ def raw_events_checks(pipeline: Pipeline) -> list[Check]:
 
 
 def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
-    """Checks that no record is lost and no rule unjudged, over a row an arrival unit."""
+    """Checks that no record is lost and every rule evaluated, over one row for each unit."""
     undecided = windows.undecided_sql(windows.result_columns(pipeline.source))
     limit = pipeline.limits.late
     filtered, named = "", ""
@@ -138,7 +138,7 @@ FINAL_NEVER_CHANGED = "final_never_changed"
 
 
 def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
-    """Checks of final windows, over a row a distinct window with its number of copies.
+    """Checks of final windows, over one row for each distinct window, with its copies.
 
     Args:
         windows: The definition.
@@ -173,7 +173,7 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
 
 
 def alerts_checks(windows: Windows, columns: dict[str, str]) -> list[Check]:
-    """Checks of alerts that no correction retracted, over a row an alert with the previous one."""
+    """Checks of alerts that no correction retracted, over each alert with the previous one."""
     broken = " OR ".join(
         f"(rule = '{name}' AND ({windows.breaking_sql(rule, columns)}))"
         for name, rule in windows.alerts.items()
@@ -199,7 +199,7 @@ def alerts_checks(windows: Windows, columns: dict[str, str]) -> list[Check]:
 
 
 def alerts_history_checks(correct: str) -> list[Check]:
-    """Checks of alerts against published ones, over a row a distinct alert with its copies.
+    """Checks of alerts against published ones, over one row for each distinct alert.
 
     Args:
         correct: The command that corrects alerts, without days and cause.

@@ -25,7 +25,7 @@ _ONE_AN_END = Check(
 
 
 def window_checks(windows: Windows) -> list[Check]:
-    """Checks over a row a window, with its recount."""
+    """Checks over windows, each with its recount."""
     match windows.spec:
         case SlidingWindows() as spec:
             return _sliding_checks(spec)

@@ -76,7 +76,7 @@ def run(
         typer.Option("--to", metavar="DAY", help="The last day; that of --from if left out."),
     ] = None,
 ) -> None:
-    """Ingests landed days and computes what follows; without days, what is new or waited."""
+    """Ingests landed days and computes their results; by default days that are new or wait."""
     asked = [
         parsed_day(option, text) for option, text in (("--from", first), ("--to", last)) if text
     ]
@@ -115,10 +115,10 @@ def stream(
         typer.Option(help="Look for more so often ('10 seconds'), until interrupted."),
     ] = None,
 ) -> None:
-    """Ingests what came since the last run, and computes what follows; once, or on and on.
+    """Ingests the records since the last run and computes their results; once, or repeatedly.
 
-    Exit status 1 where more records of the run are rejected or late than the pipeline's limits, or
-    an alert rule reads an aggregate that can't be computed.
+    Exit status 1 where more records of the run are rejected or late than the pipeline's limits
+    allow, a file gave no record, or an alert rule reads an aggregate that can't be computed.
     """
     if every is not None:
         from windows_pipeline.windows.durations import duration_ms
@@ -138,14 +138,14 @@ def correct(
     first: Annotated[
         str, typer.Option("--from", metavar="DAY", help="The first arrival day to compute again.")
     ],
-    cause: Annotated[str, typer.Option(help="Why; stands in each row of corrections.")],
+    cause: Annotated[str, typer.Option(help="Why; each row of corrections has it.")],
     last: Annotated[
         str | None,
         typer.Option("--to", metavar="DAY", help="The last one; the last published if left out."),
     ] = None,
     windows: WindowsName = None,
 ) -> None:
-    """Corrects what was published of days whose raw records, or whose grace, were changed."""
+    """Corrects published results of days whose raw records, or whose grace, were changed."""
     from_day = parsed_day("--from", first)
     to_day = None if last is None else parsed_day("--to", last)
     settings, found = declared(pipeline)
@@ -161,11 +161,11 @@ def forget(
     pipeline: PipelineName,
     day: Annotated[str, typer.Argument(metavar="DAY", help="The arrival day: 2013-03-08.")],
 ) -> None:
-    """Takes an ingested day away again, as long as no final window follows from it."""
+    """Removes an ingested day again, as long as no final window depends on it."""
     settings, found = declared(pipeline)
     forgotten = parsed_day("DAY", day)
     if not found.source.by_days:
-        raise ValueError(f"{pipeline} follows its source, and has no days that could be taken away")
+        raise ValueError(f"{pipeline} follows its source, and has no days that can be removed")
     begin(context, f"{pipeline}: forgetting {forgotten}")
     from windows_pipeline.cli.jobs.tables import forget_ingested
 
@@ -228,8 +228,8 @@ def trace(
 ) -> None:
     """Shows an alert's window: its records, why it is final, and what was corrected.
 
-    Name the window by the id of its alert, or by KEY and TIME. Spark reads windows whose filter
-    only it can evaluate, and tables that only it reaches: TIME is then the exact end.
+    Name the window by the id of its alert, or by KEY and TIME. TIME must be the exact end where
+    only Spark can evaluate the windows' filter or read the tables.
     """
     if (alert is None) == (key is None or window_end is None) or (alert and key is not None):
         raise typer.BadParameter("name the window by KEY and TIME, or by --alert alone")

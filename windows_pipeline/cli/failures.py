@@ -12,7 +12,7 @@ from windows_pipeline.cli.arguments import project_settings
 from windows_pipeline.cli.terminal.printed import say
 
 _NOTED = frozenset({"run", "stream", "correct", "rebuild", "check", "maintain"})
-"""The commands that somebody may have started by a clock."""
+"""The commands that a scheduler may run, when nobody reads the output."""
 
 
 @contextmanager

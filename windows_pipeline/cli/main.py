@@ -110,7 +110,7 @@ def _with_verbose(function: Callable[..., None]) -> Callable[..., None]:
             with noting_failures(call.command, arguments):
                 function(**arguments)
         except KeyboardInterrupt:
-            say("note", "stopped; to go on, give the same command again")
+            say("note", "stopped; to resume, give the same command again")
             raise typer.Exit(_INTERRUPTED) from None
 
     def added(name: str, annotation: object, default: object) -> inspect.Parameter:

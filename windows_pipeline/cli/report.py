@@ -55,7 +55,7 @@ def report(
         if file.parent.is_dir() and not file.is_dir():
             raise
         raise ValueError(
-            f"--output: {file} must be a file in a folder that exists, and is not "
+            f"--output: {file} must be a file in a folder that exists, but is not "
             f"({error.strerror}); name another file"
         ) from None
     CONSOLE.print(f"{file}: written, {len(content) / _KIB:,.0f} KiB", soft_wrap=True)

@@ -28,7 +28,7 @@ class BoundAggregates:
         added: The columns to add to the records: their SQL by name.
         failed: The count of records for which an aggregate's expression or condition fails, by
             the aggregate's name; the aggregate fails in windows where it is above 0 (rule G3).
-        of_users: The names of users' aggregates, which say why they fail.
+        of_users: The names of users' aggregates, whose errors say why they fail.
     """
 
     aggregates: tuple[Aggregate, ...]
@@ -62,7 +62,7 @@ def value_of(aggregate: Aggregate, columns: Mapping[str, str]) -> ValueSql:
         columns: The source's value columns with their types.
 
     Raises:
-        RuleError: The expression or the condition is wrong, or the condition is no condition.
+        RuleError: The expression or the condition is wrong, or the condition is not a boolean.
     """
     value = ValueSql("1", "bigint")
     if aggregate.written != "*":
@@ -85,7 +85,7 @@ def value_of(aggregate: Aggregate, columns: Mapping[str, str]) -> ValueSql:
 
 
 def failure_of(aggregate: Aggregate, result_type: str) -> str | None:
-    """What is wrong, and what to do, where an aggregate fails (rule G3); None if it can't fail."""
+    """The text for an aggregate that fails: why, and what to do (rule G3); None if it can't."""
     overflows, function = aggregate.may_overflow(result_type), aggregate.function
     if isinstance(function, ProjectAggregate):
         return (

@@ -75,7 +75,7 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
             columns |= result_types([aggregate], source.types, source.values)
         else:
             problems.append(problem)
-            # A rule may use the faulty aggregate: as a number, so that other mistakes show.
+            # A rule may use the faulty aggregate; with any type, the rule's own mistakes show.
             columns.setdefault(aggregate.name, "double")
     problems += _unused_frames(windows)
     for name, rule in windows.alerts.items():
@@ -87,7 +87,7 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
 
 
 def _session_problems(windows: Windows, source: Source) -> Iterator[Problem]:
-    """Refuses sessions over several source partitions: a slow one may still join two sessions."""
+    """Refuses sessions of several source partitions: a slow partition may yet join sessions."""
     if windows.kind == "session" and source.has_several_partitions:
         text = (
             "needs one order of arrival (rule D2), but this source may have several source "
@@ -116,7 +116,7 @@ def _trigger_problems(windows: Windows) -> Iterator[Problem]:
 
 
 def _process_problems(windows: Windows, source: Source) -> Iterator[Problem]:
-    """Checks the function of firings: that there are firings, and its columns."""
+    """Checks a window function: its windows must have firings, and its columns must be valid."""
     if windows.process is None:
         return
     if windows.trigger is None:
@@ -191,7 +191,7 @@ def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Pr
 
 
 def _code_problem(aggregate: Aggregate, code: ProjectAggregate, written: str) -> Problem | None:
-    """Checks what a user's aggregate returns, and whether it takes nulls beside a condition."""
+    """Checks a user's aggregate: its result type, and that with a condition it skips nulls."""
     path = ("aggregates", aggregate.name)
     element = code.result_type.removeprefix("array<").removesuffix(">")
     if not _RESULT_TYPE.fullmatch(element):
@@ -229,7 +229,7 @@ def _computed_problem(aggregate: Aggregate, source: Source, written: str) -> Pro
 
 
 def _other_column(aggregate: Aggregate, source: Source, name: str = "") -> str:
-    """Says which columns an aggregate can take, where it can't take the one it names."""
+    """The fix for an aggregate that can't take the column it names: columns that it can."""
     fitting = [column for column, kind in source.values.items() if _takes(aggregate, kind)]
     if fitting:
         return nearest(name, fitting, f"use one of {listed(fitting)}")

@@ -17,7 +17,7 @@ _WINDOW_TABLES = (
     *("firings", "early_warnings", "processed", "failed_windows", "notifications"),
 )
 _OF_RULE = ("when", "severity")
-"""What decides the rows of alerts; the other fields of a rule are for people."""
+"""The fields of a rule that decide the rows of alerts; its other fields are for people."""
 _WITHOUT_RESULTS = ("late_records", "failed_windows", "processed")
 _OF_FIRINGS = ("firings", "early_warnings", "processed")
 

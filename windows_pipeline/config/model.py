@@ -112,8 +112,8 @@ def _fits_landing(schedule: Schedule, info: ValidationInfo) -> Schedule:
         and "on_landing" in schedule.model_fields_set
     ):
         text = (
-            "needs a source of day folders that is ingested by days, and a stream takes each file "
-            "as it lands; remove on_landing, and write how often the stream looks as cron"
+            "needs a source of day folders that is ingested by days, but a stream reads each file "
+            "as it lands; remove on_landing, and set by cron how often the stream looks"
         )
         refuse([Problem(("on_landing",), schedule.on_landing.model_dump(mode="json"), text)])
     return schedule
@@ -158,7 +158,7 @@ class Pipeline(Strict):
         limits: The shares of rejected and late records above which a check fails.
         checks: The user's own checks of accepted records, by name.
         windows: The window definitions, by name; each has tables of its own.
-        notify: Who is notified of what happens to episodes of alerts, by name.
+        notify: The targets that are notified of events of alert episodes, by name.
     """
 
     name: Identifier

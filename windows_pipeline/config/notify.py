@@ -1,4 +1,4 @@
-"""The `notify` field of a pipeline: who is notified of what happens to episodes (rule E6)."""
+"""The `notify` field of a pipeline: the targets that get notifications of episodes (rule E6)."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Quiet(Strict):
 
 
 class Target(Strict):
-    """Somebody who is notified: one way, and of what.
+    """A target of notifications: the way in which it gets them, and which ones it gets.
 
     Attributes:
         webhook: An address that gets messages by POST.

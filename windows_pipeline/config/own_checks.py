@@ -1,4 +1,4 @@
-"""Checks of a pipeline's own: the model of one, and what must fit between its fields."""
+"""The model of a user's own check, and the rules between its fields."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BUILT_IN = frozenset(
         "early_warning_once",
     }
 )
-"""The names of the checks that the same tables have without being asked."""
+"""The names of the built-in checks of the same tables."""
 FIRING_COLUMNS = {
     "firing_id": "bigint",
     "reason": "string",
@@ -182,7 +182,7 @@ class OwnCheck(Strict):
         return f"{self._where_sql(types)} AND {rule.failing}"
 
     def unit_rule(self, types: Mapping[str, str]) -> UnitRule | None:
-        """Compiles what a day's rows must keep together; None if each row is judged by itself."""
+        """Compiles what a day's rows must keep together; None if each row is checked by itself."""
         rule = self._rule(types)
         if isinstance(rule, RowRule):
             if rule.mostly >= 1:

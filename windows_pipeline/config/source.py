@@ -61,7 +61,7 @@ _OF_FORMATS = {
     "max_record_bytes": (("csv", "jsonl"), "its records have no limit of size"),
     "on_bad_file": (("csv", "jsonl", "parquet"), "it has no landed files"),
 }
-"""Fields for some formats only, with these formats and what is so in another one."""
+"""Fields that only some formats have: these formats, and why other formats do not."""
 ROLE_TYPES = {
     "key": ("string", "bigint", "date", "timestamp"),
     "event_time": ("timestamp", "bigint"),
@@ -230,7 +230,7 @@ class Source(Strict):
 
     @property
     def roles(self) -> dict[str, str]:
-        """The columns that have a role alone, by the name of the role."""
+        """The columns that have a role, by the role; without a key of several columns."""
         fields = {
             "key": self.key if isinstance(self.key, str) else None,
             "event_time": self.event_time,
@@ -251,7 +251,7 @@ class Source(Strict):
 
     @property
     def paths(self) -> dict[str, tuple[str, ...]]:
-        """Where records hold these columns: the names of a field and of those around it."""
+        """Where records hold these columns: the names on the path to the field, from the top."""
         return paths_of(self.columns)
 
     def columns_on(self, day: date) -> list[str]:
@@ -273,7 +273,7 @@ class Source(Strict):
     def values(self) -> dict[str, str]:
         """The value columns, which are those without a role, with their types in tables."""
         with_role = {column for _, column in self.role_columns}
-        # Where a definition has another key, the source's own cannot stand beside it as `key`.
+        # A definition with a key of its own has another column `key`.
         return {
             name: kind
             for name, kind in self.types.items()
@@ -299,7 +299,7 @@ def _location_problems(source: Source) -> Iterator[Problem]:
     """Checks that files and Delta tables have a path, and Kafka a topic and no other order."""
     if source.format != "kafka":
         if source.path is None:
-            folder = "that holds one folder a day" if source.is_landed else "of the Delta table"
+            folder = "that holds one folder per day" if source.is_landed else "of the Delta table"
             text = f"has no value; write 'path: ...' in source, the folder {folder}"
             yield Problem(("path",), None, text)
         if source.kafka is not None:

@@ -38,7 +38,7 @@ def folder_problem(file: Path, source: Source, landing: str) -> FolderProblem | 
         return None
     folder = Path(location).absolute()
     try:
-        found = _missing_folder(folder, "one folder a day" if source.is_landed else "the table")
+        found = _missing_folder(folder, "one folder per day" if source.is_landed else "the table")
     except OSError as error:
         found = f"is {folder}, which cannot be read ({error.strerror}); check the path", False
     if found is None:

@@ -212,7 +212,7 @@ class GroupWindowed(Generic[Result]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Says what to do instead of a verb that only windows by event time have."""
+            """Raises an error for a verb that only windows by event time have, with the fix."""
             others = "use TimeWindows or SessionWindows"
             advice = {
                 "final": "every window is final; call agg",

@@ -167,7 +167,7 @@ class RowWindowed(Generic[Result]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Says what to do instead of a verb that only windows by event time have."""
+            """Raises an error for a verb that only windows by event time have, with the fix."""
             whole = "every row has one result, which is final; call agg"
             others = "for firings use TimeWindows, SlidingWindows or SessionWindows"
             advice = {
@@ -269,5 +269,5 @@ def require_no_stream(events: DataFrame, windows: Sequence[RowWindow]) -> None:
             )
     raise ValueError(
         f"{windows[0].label}: row windows take no streaming DataFrame; write its micro-batches to "
-        "a table with foreachBatch, and read that"
+        "a table with foreachBatch, and read the table"
     )

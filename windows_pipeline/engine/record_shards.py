@@ -57,7 +57,7 @@ def in_record_shards(
     *,
     time_ms: Column | None = None,
 ) -> DataFrame:
-    """Puts each record into its home shard, and into the shards whose windows reach into it.
+    """Puts each record into its home shard, and copies into other shards whose windows hold it.
 
     Args:
         records: `_event_time_ms`; for windows by arrival `record_arrival_unit` and `offset`; and
@@ -84,7 +84,7 @@ def in_record_shards(
 
 
 def order_of_time(records: DataFrame, time_ms: Column) -> Order:
-    """The order of a time. Few times far from all others do not make buckets wider."""
+    """The order of a time; a few outliers do not make buckets wider."""
     row = records.agg(
         F.count("*").alias("records"),
         F.percentile_approx(time_ms, [0.01, 0.99], 1000).alias("bounds"),

@@ -30,7 +30,7 @@ class Bucket(NamedTuple):
 
 
 class LookAround(NamedTuple):
-    """What the windows of a shard's records need of the records around them.
+    """How far around a record its window holds records.
 
     Attributes:
         back: How many records before a record its window can hold.

@@ -162,7 +162,7 @@ def _windows_of(computed_days: Mapping[int, ComputedDay]) -> WindowSpec:
 
 
 def _each_window(runs: DataFrame) -> DataFrame:
-    """Unrolls runs of windows that contain the same records: one row a window."""
+    """Unrolls runs of windows that contain the same records, into one row for each window."""
     ends = F.sequence("_window_end_ms", "_last_window_end_ms", "_advance_ms")
     # explode_outer keeps partly late records, which have no ends; Spark would also compute the
     # sequence twice for explode.

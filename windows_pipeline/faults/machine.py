@@ -12,7 +12,7 @@ from py4j.protocol import Py4JNetworkError
 from windows_pipeline.faults.chain import is_of_library, line_at, links, text_of
 from windows_pipeline.faults.fault import MACHINE, USERS, Fault
 
-_AGAIN = "then run the same command again: it goes on where it stopped"
+_AGAIN = "then run the same command again: it resumes where it stopped"
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ _NO_JVM = re.compile(
     r"Answer from Java side is empty|trying to connect to the Java server"
     r"|\AAn error occurred while calling \S+\Z"
 )
-"""What py4j says where the JVM gave no answer; with an answer its text goes on."""
+"""py4j's text where the JVM gave no answer; with an answer the text is longer."""
 _MEMORY = f"End other programs, or run fewer days at once; {_AGAIN}"
 _ENDED = (
     "It is often ended for want of memory (dmesg): lower spark.driver.memory in settings.yaml "
@@ -124,7 +124,7 @@ _ENDED = (
 
 
 def of_machine(error: BaseException) -> Fault | None:
-    """The fault of the machine that an error or its causes speak of; None if there is none."""
+    """The fault of the machine that an error or its causes report; None if they report none."""
     tables = [note for link in links(error) for note in getattr(link, "__notes__", ())]
     if isinstance(error, ModuleNotFoundError):
         return _missing_package(error.name or "", str(error))

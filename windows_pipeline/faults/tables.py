@@ -18,17 +18,17 @@ _GONE = re.compile(
     rf"|FILE_NOT_EXIST\][^\n]*?{_FILE}"
     rf"|FileNotFoundException: (?:File )?{_FILE}"
 )
-"""How Spark, delta-rs and PyArrow name a data file that is gone, of a table that is not ours."""
+"""The errors of Spark, delta-rs and PyArrow for a missing data file of a foreign table."""
 _LOG = re.compile(
     r"No table metadata or protocol found|Expected contiguous commit files|Kernel error"
     r"|DELTA_(?:VERSIONS_NOT_CONTIGUOUS|TRUNCATED|STATE_RECOVER|LOG_FILE_NOT_FOUND|FILE_NOT_FOUND)"
 )
-"""How delta-rs and Delta speak of log entries that are gone or cut."""
+"""The errors of delta-rs and Delta for log entries that are gone or cut."""
 _FOLDER = re.compile(r"(/[^\s\"']+?)/_delta_log")
 
 
 def of_tables(error: BaseException) -> Fault | None:
-    """The fault of a table that an error or its causes speak of; None if there is none."""
+    """The fault of a table that an error or its causes report; None if they report none."""
     damaged = damage_in(error)
     if damaged is not None:
         return Fault(*damaged.lines)

@@ -1,4 +1,4 @@
-"""What happens to episodes, a row each time: opened, worsened, ended, retracted (rule E6).
+"""The events of episodes: opened, worsened, ended, retracted, one row for each (rule E6).
 
 An event belongs to a window, not to a run: to the first window of an episode, to each window that
 is worse than all before it, to the window after which the episode ended. So the rows are the same
@@ -26,9 +26,9 @@ _WITH_NULLS = {"ignoreNullFields": "false"}
 
 
 def longest_overlap_ms(spec: PipelineWindows) -> int | None:
-    """How much later than a window's end one that continues its episode can end, at most.
+    """How long after a window's end a window that continues its episode can end, at most.
 
-    None for sessions and windows of rows: no length bounds these.
+    None for sessions and row windows, whose length has no bound.
     """
     if isinstance(spec, (SessionWindows, GracedRows)):
         return None
@@ -44,7 +44,7 @@ def episode_events(
     is_new: Column,
     ended_in: Callable[[Column], Column],
 ) -> DataFrame:
-    """Returns what happened to episodes, a row each time.
+    """Returns the events of episodes, one row for each event.
 
     Args:
         alerts: All alerts so far of the episodes of some units, and of those that these units may
@@ -55,8 +55,8 @@ def episode_events(
         aggregates: The columns of the window's aggregates.
         rules: The rules by name.
         is_new: Whether an alert is of these units.
-        ended_in: The unit, of these, whose close time passed an instant in milliseconds; null if
-            none of them did.
+        ended_in: From an instant in milliseconds, the unit of these whose close time passed it;
+            null if none did.
 
     Returns:
         The columns of the table notifications but `notification_id`, `correction` and
@@ -123,7 +123,7 @@ def _shown(window: Sequence[str], severity: Column) -> Column:
 def _worst_at_end(window: Sequence[str]) -> Column:
     """The worst window of an episode at its end.
 
-    The last one, a silence, has the severity that follows from how long the silence lasted.
+    If the last window is a silence, its severity depends on how long the silence lasted.
     """
     severity, worst = F.col("_severity_at_end"), F.col("_worst.severity")
     is_worse = F.col(NEXT_RECORD).isNotNull() & severity.isNotNull()
@@ -164,14 +164,14 @@ def retractions(before: DataFrame, after: DataFrame) -> DataFrame:
 
 
 def standing_events(notifications: DataFrame) -> DataFrame:
-    """Filters out what a correction took back, and the rows that say so."""
+    """Filters out rows that a correction retracted, and the rows that report a retraction."""
     return notifications.where(F.col("retracted_by").isNull() & (F.col("event") != RETRACTED))
 
 
 def with_ids(
     notifications: DataFrame, pipeline: str, windows_name: str, window: Sequence[str]
 ) -> DataFrame:
-    """Adds `notification_id`: a digest of what a row is about, without the values that it shows.
+    """Adds `notification_id`: a digest of the columns that identify the event, without its values.
 
     Args:
         notifications: The rows, with `correction`.

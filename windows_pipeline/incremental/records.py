@@ -16,7 +16,7 @@ from windows_pipeline.storage.instants import timestamp_to_ms
 
 _EPOCH = date(1970, 1, 1)
 _MOST_LITERALS = 256
-"""At most so many known times become literals of a plan; more become tables to join."""
+"""The most units and stream times that become literals of a plan; more become joined tables."""
 
 
 def day_number(day: date) -> int:
@@ -41,7 +41,7 @@ def records_to_read(
         reads: The units whose records each computed day needs. A record is returned once for
             each computed day that needs it.
         delay_ms: Close time is stream time less this delay (rule A3).
-        is_new: Which records are new to the computed day; None for those of its own unit.
+        is_new: Which records are new to the computed day; None for the records of its own unit.
 
     Returns:
         The columns of raw_events, and `_computed_day` (int), `_is_new` (boolean),
@@ -63,7 +63,7 @@ def records_to_read(
         # A unit reads all its own records, because it lists the late ones.
         .where(F.col("_is_new") | (F.col("_event_time_ms") >= F.col("_from_ms")))
         .withColumn("_stream_time_ms", stream_time_ms)
-        # A record of a partition that resumes meets the watermark, if later (rule A4).
+        # For a record of a partition that resumes, the watermark may be later (rule A4).
         .withColumn(
             "_close_time_ms", F.greatest("_stream_time_ms", "_watermark_ms") - F.lit(delay_ms)
         )

@@ -67,7 +67,7 @@ def unit_windows(
         aggregates: What to compute; a definition's are bound to its source.
         closings: The close times before and after each computed day, by day number.
         only_closed: Whether to leave open windows out. Open sessions are always returned, because
-            late records follow from them.
+            they decide which records are late.
         tuning: How finely a key's time is cut into time shards.
     """
     bound = bound_aggregates(aggregates)

@@ -28,7 +28,7 @@ _DETAILS = "windows_pipeline.correction_details"
 
 @dataclass(frozen=True)
 class Correction:
-    """A correction of one named windows' published results (rule E1).
+    """A correction of the published results of one window definition (rule E1).
 
     Attributes:
         number: 1, 2, ... for each window definition.

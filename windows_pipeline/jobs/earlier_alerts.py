@@ -173,7 +173,7 @@ class EarlierAlerts:
         return with_episodes(alerts, self.job.rules)
 
     def _near(self) -> _Found | None:
-        """What closed in the last window's length before the days, where that may have ended."""
+        """What closed within a window's length before the days; None if windows have no length."""
         if self._overlap_ms is None:
             return None
         return self._closed_between(self.records, self._near_ms, is_used_again=True)

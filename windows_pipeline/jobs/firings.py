@@ -1,4 +1,4 @@
-"""Computes the firings of windows with a trigger, and the rules that they broke (rule E2)."""
+"""Computes the firings of windows with a trigger, and their early warnings (rules E2, E5)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class FiringsJob(WindowsJob):
 
     @property
     def checks(self) -> list[Check]:
-        """The checks of firings, of early warnings, and of what a function made of firings."""
+        """The checks of firings, of early warnings, and of a window function's rows."""
         checks = [*firing_checks(self.trigger), *closed_checks(self.trigger)]
         if self.firing_tables.early_warnings:
             checks += self._warning_checks
@@ -174,7 +174,7 @@ class FiringsJob(WindowsJob):
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """Joins firings with earlier firings and final windows, and what follows with firings.
+        """Joins firings with earlier firings and final windows, and the other rows with firings.
 
         The definition's own checks look at the firings themselves.
         """
@@ -200,7 +200,7 @@ class FiringsJob(WindowsJob):
         return [*batches, *own.batches(fired, unblocked)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes firings and what follows from them; final windows stay as they are."""
+        """Writes firings, early warnings and processed; final windows do not change."""
         del spark
         return publish_in_order(days, stage.tables)
 

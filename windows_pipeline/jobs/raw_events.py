@@ -127,7 +127,7 @@ class RawEventsJob:
 
     @property
     def counted_tables(self) -> list[Table]:
-        """No table: the facts follow from the log."""
+        """No table: the numbers are computed from the log."""
         return []
 
     @property

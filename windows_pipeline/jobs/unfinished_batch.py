@@ -20,7 +20,7 @@ class BatchUnfinishedError(Exception):
 
     def __init__(self, pipeline: Pipeline, number: int) -> None:
         super().__init__(
-            f"{pipeline.name}: micro-batch {number} of its stream must be in all tables, and is "
+            f"{pipeline.name}: micro-batch {number} of its stream must be in all tables, but is "
             "not: it was started but not finished. If no stream is active, resume with the "
             f"pipeline's file as it was: windows-pipeline stream {pipeline.name}"
         )

@@ -66,7 +66,7 @@ class WindowsJob:
 
     @property
     def tuning(self) -> Tuning:
-        """How finely records are cut: windows over all records finer, as there is no other key."""
+        """How records are cut into shards: with one key for all records, into smaller shards."""
         tuning = self.settings.tuning
         if self.keyed_source.key_columns:
             return tuning

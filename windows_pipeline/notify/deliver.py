@@ -42,16 +42,16 @@ WAITS_S = (1.0, 4.0)
 
 @dataclass(frozen=True)
 class Sent:
-    """What a target was sent.
+    """The messages to a target.
 
     Attributes:
         target: The target's name.
-        messages: The messages that went out, or would, a line each.
-        events: How many events they are of.
+        messages: The messages that were sent, or would be, one line each.
+        events: How many events they contain.
         old: How many events are too old.
         waiting: How many events wait for the next time.
-        reason: Why they wait; empty if none does.
-        failed: Whether they wait as a message was not taken.
+        reason: Why events wait; empty if none does.
+        failed: Whether they wait because the target did not take a message.
     """
 
     target: str
@@ -95,7 +95,7 @@ def deliver(
     """
     if not pipeline.notify:
         raise ValueError(
-            f"{pipeline.name}: must have targets under notify, and has none; add one to its file"
+            f"{pipeline.name}: must have targets under notify, but has none; add one to its file"
         )
     instant = now or datetime.now(UTC)
     events: list[AnyEvent] = [
@@ -187,7 +187,7 @@ def snooze(
     folder = f"{settings.warehouse}/{pipeline.name}"
     if not Path(folder).is_dir():
         raise ValueError(
-            f"{pipeline.name}: must have tables, and has none in {folder}; run it first"
+            f"{pipeline.name}: must have tables, but has none in {folder}; run it first"
         )
     with delivered_log(folder) as log:
         log.snooze(rule, until, now or datetime.now(UTC))

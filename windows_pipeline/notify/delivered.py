@@ -29,14 +29,15 @@ class BusyError(ValueError):
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of an event at a target.
+    """The outcome of an event at a target.
 
     Attributes:
         id: The event.
         target: The target's name.
-        outcome: Whether it was sent, never will be, or waits: then its age no longer counts.
+        outcome: Whether it was sent, is never sent, or waits; the age of a waiting event no longer
+            counts.
         at: When.
-        message: The id of the message that had it; empty if none did.
+        message: The id of the message with the event; empty without a message.
         attempts: How often the message was tried.
         reason: Why it was skipped or waits.
     """

@@ -1,4 +1,4 @@
-"""What happened to episodes, read from the tables `notifications` without Spark."""
+"""The events of episodes, read from the tables `notifications` without Spark."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from windows_pipeline.storage import catalog
 
 OPENED, ENDED, RETRACTED = "opened", "ended", "retracted"
 OF_EPISODES = frozenset({OPENED, "worsened", ENDED})
-"""The events of an episode of alerts that there is."""
+"""The events of an episode that has alerts."""
 _MOST_OF_A_VALUE = 100
-"""Messages have at most so many elements of a list, or characters of a text."""
+"""The most elements of a list, or characters of a text, in a message."""
 Episode = tuple[str, str, str, datetime]
 """Definition, rule, key as text, and start."""
 
@@ -32,7 +32,7 @@ class Event:
     Attributes:
         id: The row's digest.
         windows: The window definition.
-        arrival_unit: The arrival day that made it happen.
+        arrival_unit: The arrival day that caused the event.
         rule: The rule.
         key: The key, as JSON has it.
         event: opened, worsened, ended or retracted; of an early warning warned, confirmed or
@@ -45,8 +45,8 @@ class Event:
         since: The start of the episode.
         until: The end of the episode's last window so far; of a silence that ended, the time of
             its key's next record.
-        correction: The number of the correction that made it happen.
-        stands: Whether no correction has taken it back.
+        correction: The number of the correction that added the row; None if none did.
+        stands: Whether no correction has retracted it.
     """
 
     id: str
@@ -67,7 +67,7 @@ class Event:
 
     @property
     def episode(self) -> Episode:
-        """What identifies the episode; an early warning is of its window alone."""
+        """The values that identify the episode; an early warning has an episode of its own."""
         of_window = f" {self.window_end}" if self.event in _STATES.values() else ""
         return f"{self.windows}{of_window}", self.rule, json.dumps(self.key), self.since
 
@@ -78,7 +78,7 @@ class Event:
 
     @property
     def topic(self) -> str:
-        """What a message counts it as."""
+        """The word under which a message counts the event."""
         return self.rule
 
     @property

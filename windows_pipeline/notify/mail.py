@@ -17,7 +17,7 @@ from windows_pipeline.text.references import resolved
 _TIMEOUT_S = 20
 _LONGEST_SUBJECT = 200
 _TEMPORARY = range(400, 500)
-"""The answers of a mail server that may be others the next time."""
+"""A mail server's status codes of temporary failures."""
 
 
 def mailer(pipeline: Pipeline, email: Email) -> Mailer:
@@ -51,8 +51,8 @@ class Mailer:
     def __call__(self, message: Message) -> None:
         """Sends a message.
 
-        If the server refuses some of the addresses, the others have the message, and it counts as
-        sent: sent again, they would get it twice.
+        If the server refuses only some of the addresses, the message counts as sent, because the
+        other addresses would get it twice.
 
         Raises:
             NotSentError: The server did not take the message for any address.
@@ -77,7 +77,7 @@ class Mailer:
         mail["Subject"] = title(self.pipeline, message)[:_LONGEST_SUBJECT]
         mail["From"] = self.email.sender
         mail["To"] = ", ".join(self.email.to)
-        # What is sent again has the same id, by which mail programs know it.
+        # A message that is sent again has the same id, so mail programs recognize it.
         domain = self.email.sender.rpartition("@")[2]
         mail["Message-ID"] = f"<{message.id}@{domain}>"
         mail["Auto-Submitted"] = "auto-generated"

@@ -25,9 +25,9 @@ FAILED, OVERDUE = "failed", "overdue"
 FILE = "_failures.jsonl"
 _MOST_CHARACTERS = 500
 _UPKEEP = ("OPTIMIZE", "VACUUM")
-"""How the operations begin that bring no records."""
+"""How the names of operations begin that bring no records."""
 _LOOKED_AT = 100
-"""So many of a table's newest versions are looked at."""
+"""How many of a table's newest versions are searched for a write of records."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class PipelineEvent:
     """A run of a pipeline that failed, or records that are overdue.
 
     Attributes:
-        id: A digest of pipeline, event and what it is about.
+        id: A digest of pipeline, event and the failed run, or the last write before the delay.
         event: failed or overdue.
-        what: What failed: a command or a job; of overdue records the table.
-        at: When it failed; since when the records are overdue.
+        what: The command or job that failed; for overdue records, the table.
+        at: When the run failed, or since when the records are overdue.
         text: What is wrong.
-        age_from: From when its age counts; records that are overdue still are.
+        age_from: The time from which the event's age counts: now for records that are overdue.
     """
 
     id: str
@@ -56,12 +56,12 @@ class PipelineEvent:
 
     @property
     def topic(self) -> str:
-        """What a message counts it as."""
+        """The word under which a message counts the event."""
         return self.event
 
     @property
     def episode(self) -> tuple[str, str, str, datetime]:
-        """What identifies it among the events of a message."""
+        """The values that identify the event among those of a message."""
         return self.event, self.what, self.id, self.at
 
     def as_json(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def note_failure(pipeline: Pipeline, warehouse: str, what: str, text: str, name:
 
 
 def _failures(pipeline: str, file: Path) -> Iterator[PipelineEvent]:
-    """The lines of the file; a torn one, of a command that was killed, is none."""
+    """The events in the lines of the file, without a torn line of a killed command."""
     try:
         lines = file.read_bytes().splitlines()
     except FileNotFoundError:
@@ -148,7 +148,7 @@ def _failures(pipeline: str, file: Path) -> Iterator[PipelineEvent]:
 
 
 def _overdue(pipeline: Pipeline, warehouse: str, now: datetime) -> PipelineEvent | None:
-    """That nothing came for longer than `expect_every`; None before the first records."""
+    """The event that no records came for `expect_every`; None if there is none to report."""
     if pipeline.expect_every is None or not notifies_of(pipeline, OVERDUE):
         return None
     log = catalog.source_tables(pipeline, warehouse).arrival_log

@@ -19,7 +19,7 @@ from windows_pipeline.notify.pipeline_events import AnyEvent, PipelineEvent
 
 @dataclass(frozen=True)
 class Message:
-    """What is sent at once.
+    """The events that are sent together.
 
     Attributes:
         events: The events, the oldest first.
@@ -29,7 +29,7 @@ class Message:
 
     @cached_property
     def id(self) -> str:
-        """A digest of the events: a message that is sent again has the same."""
+        """A digest of the events: a message that is sent again has the same id."""
         ids = "\n".join(sorted(event.id for event in self.events))
         return hashlib.sha256(ids.encode()).hexdigest()
 
@@ -41,7 +41,7 @@ class Message:
 
 @dataclass
 class Plan:
-    """What a target is sent.
+    """What to send to a target, and what not.
 
     Attributes:
         messages: The messages, in order.

@@ -27,7 +27,8 @@ def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
 
     Raises:
         ConfigError: A text refers to an environment variable that is not set.
-        ValueError: A text with such a reference is no address.
+        ValueError: The webhook's url is not a web address, or the settings do not allow the
+            program.
     """
     target = pipeline.notify[name]
     if target.webhook is not None:
@@ -45,7 +46,7 @@ def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
         program = target.command[0]
         if program not in settings.commands:
             raise ValueError(
-                f"{name}: command: the settings must allow the program, and do not: add "
+                f"{name}: command: the settings must allow the program, but do not; add "
                 f"{program!r} to the list commands of settings.yaml"
             )
         argv = target.command
@@ -97,7 +98,7 @@ def run(argv: Sequence[str], content: bytes) -> None:
     except OSError as error:
         raise NotSentError(f"{argv[0]}: cannot be started ({error.strerror})") from error
     except subprocess.TimeoutExpired as error:
-        text = f"{argv[0]}: must end within {_PROGRAM_TIMEOUT_S} s, and did not"
+        text = f"{argv[0]}: must end within {_PROGRAM_TIMEOUT_S} s, but did not"
         raise NotSentError(text) from error
     if ended.returncode:
         raise NotSentError(f"{argv[0]}: ended with exit status {ended.returncode}")

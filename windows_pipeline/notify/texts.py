@@ -1,4 +1,4 @@
-"""What messages say: as JSON, and as lines for people.
+"""The content of messages: as JSON, and as lines for people.
 
 Keys and names come from data: control characters are taken out, and each form escapes its marks.
 """
@@ -21,9 +21,9 @@ from windows_pipeline.windows.durations import duration_text
 _MOST_EPISODES = 20
 """A message with more episodes shows the worst of them."""
 _MOST_EVENTS = 500
-"""A message as JSON has at most so many events."""
+"""The most events of a message as JSON."""
 _MOST_CHARACTERS = 200
-"""So much of a key, or of a value, is shown."""
+"""The most characters of a key, or of a value, that a message shows."""
 
 
 def body(pipeline: Pipeline, message: Message) -> dict[str, Any]:

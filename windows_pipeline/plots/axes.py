@@ -1,4 +1,4 @@
-"""Where values lie on a drawing, and which of them its axes name."""
+"""Positions of values on a drawing, and the values that its axes label."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEPS_MS = (
     *(_DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY),
 )
 _MONTHS = (1, 2, 3, 6, *(12 * 10**power * digit for power in range(4) for digit in (1, 2, 5)))
-"""How many months lie between instants that are named of a long time."""
+"""The months between the instants that the axis of a long time labels."""
 _MONTH = 30 * _DAY
 
 

@@ -1,4 +1,4 @@
-"""What all drawings share: their frame, their colours, and how they stand alone as a picture."""
+"""The frame and colours of all drawings, and their form as a picture outside a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import base64
 from windows_pipeline.text.markup import Markup, tag
 
 WIDTH = 720
-"""Drawings are so wide, in pixels; a page scales them."""
+"""The width of drawings, in pixels; a page scales them."""
 _MOST_LABEL = 44
 
 STYLE = """

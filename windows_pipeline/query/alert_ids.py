@@ -40,7 +40,7 @@ class FoundAlert:
         key: The window's key; of several columns a dict of the parts by name.
         start: The window's first instant.
         end: The window's end.
-        row: Of a window of rows what names its row, by column; empty for other windows.
+        row: For a row window, the values that identify its row, by column; empty for other windows.
         severity: How bad it is.
         retracted_by: The number of the correction that retracted the alert; None while it stands.
     """
@@ -61,14 +61,14 @@ def alert_id(
 ) -> str:
     """The id of an alert: the first 12 hex digits of a SHA-256.
 
-    Its text is the JSON list of the pipeline, the definition, the rule, the list of the key's
-    parts, the window's start and end, the columns of `row_key`, and the correction that raised the
-    alert. Instants are in UTC with milliseconds, as `2013-03-08T21:15:00.000Z`.
+    The hashed text is the JSON list of the pipeline, the definition, the rule, the list of the
+    key's parts, the window's start and end, the columns of `row_key`, and the correction that
+    raised the alert. Instants are in UTC with milliseconds, as `2013-03-08T21:15:00.000Z`.
 
     Args:
         pipeline: The pipeline's name.
         windows_name: The window definition.
-        row_key: The columns that name the row of a window of rows.
+        row_key: The columns that identify the row of a row window.
         alert: The row of the table alerts, by column; the key of several columns by name, or a
             tuple.
     """
@@ -108,8 +108,8 @@ def alert_named(
 ) -> FoundAlert:
     """Finds the alert of an id, retracted ones included.
 
-    Of a whole id, reading stops at the newest alert that has it. That another of a million alerts
-    has the same id is as likely as 1 in 280 million.
+    For a whole id, reading stops at the newest alert that has it. The chance that another of a
+    million alerts has the same id is 1 in 280 million.
 
     Args:
         text: The id, or its first digits, at least 4.
@@ -122,7 +122,7 @@ def alert_named(
     Raises:
         NoTableError: No definition has a table of alerts yet.
         TableDamagedError: A file of a table is damaged.
-        UnreadableTableError: A table is not for readers other than Spark.
+        UnreadableTableError: Only Spark can read a table.
         ValueError: No alert has the id, several have these first digits, or the text is no id.
     """
     if not _FORM.fullmatch(text):
@@ -196,7 +196,7 @@ def _described(alert: FoundAlert) -> str:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it; Spark's instants without a zone are those of this machine's."""
+    """A value for JSON; an instant without a zone, as Spark collects it, has this machine's."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if isinstance(value, date):

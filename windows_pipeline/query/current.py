@@ -1,8 +1,8 @@
-"""Windows as they stand now, of rows of keyed_windows, without Spark (rule E4).
+"""The current windows among rows of keyed_windows, without Spark (rule E4).
 
 keyed_windows has a row for each arrival unit and micro-batch that changed or closed a window. A
-window's newest row says how it stands. A session that grew or joined another one has other bounds
-than before; the rows of what it was then say nothing any more.
+window's newest row has its current state. A session that grew or joined another session has other
+bounds than before; the rows with its earlier bounds are no current windows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Session(NamedTuple):
 
 
 def current_windows(rows: pa.Table, window_key: Sequence[str], *, of_sessions: bool) -> pa.Table:
-    """Returns the windows as they stand now.
+    """Returns the current windows.
 
     Args:
         rows: Rows of keyed_windows, with `arrival_unit`, `batch`, `window_start`, `window_end` and

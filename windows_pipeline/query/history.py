@@ -22,11 +22,11 @@ class WindowCorrection:
     Attributes:
         number: The correction's number.
         change: `changed`, `retracted` or `added`.
-        cause: Why, in the words of whoever ran the correction.
+        cause: The reason that the user gave for the correction.
         start: The window's first instant.
         end: Its end.
         arrival_unit: The arrival day that closed the window.
-        row: Of a window of rows what names its row, by column; empty for other windows.
+        row: For a row window, the values that identify its row, by column; empty for other windows.
         old: The result before, by column; None if the window was added.
         new: The result after, by column; None if the window was retracted.
     """
@@ -68,7 +68,7 @@ def corrections_in(
 
     Raises:
         TableDamagedError: A file of the table is damaged.
-        UnreadableTableError: The table is not for readers other than Spark.
+        UnreadableTableError: Only Spark can read the table.
     """
     try:
         table = open_table(corrections)

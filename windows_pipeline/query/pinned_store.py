@@ -49,7 +49,7 @@ class PinnedStore:
         Raises:
             NoTableError: The table does not exist.
             TableDamagedError: A file of the table is damaged.
-            UnreadableTableError: The table is not for readers other than Spark, or has no such
+            UnreadableTableError: Only Spark can read the table, or has no such
                 version.
             ValueError: There are no such windows, or no such table.
         """
@@ -69,7 +69,7 @@ class PinnedStore:
         if spec is None:
             raise ValueError(
                 f"table: windows {pipeline.name}/{windows_name} must have a trigger for "
-                "'firings', and have none; use final or current"
+                "'firings', but have none; use final or current"
             )
         self._spec = spec
         self._pinned = self._opened(version)
@@ -97,7 +97,7 @@ class PinnedStore:
             NoTableError: The table does not exist.
             SettingsError: settings.yaml is not as it must be.
             TableDamagedError: A file of the table is damaged.
-            UnreadableTableError: The table is not for readers other than Spark, or has no such
+            UnreadableTableError: Only Spark can read the table, or has no such
                 version.
             ValueError: There is no such pipeline, or it has no such windows.
         """

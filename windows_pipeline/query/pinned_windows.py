@@ -95,7 +95,7 @@ class PinnedWindows:
         Raises:
             NoTableError: The table does not exist.
             TableDamagedError: The log is damaged.
-            UnreadableTableError: The table is not for readers other than Spark, or has no such
+            UnreadableTableError: Only Spark can read the table, or has no such
                 version.
         """
         self.table = open_table(spec, version)

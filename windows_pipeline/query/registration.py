@@ -89,7 +89,7 @@ _STANDS = (
     "AND (new.arrival_unit > old.arrival_unit OR (new.arrival_unit = old.arrival_unit "
     "AND coalesce(new.batch, -1) > coalesce(old.batch, -1))))"
 )
-"""Of sessions: closed, or not within a newer session of the key, which it grew into."""
+"""The condition for current sessions: closed, or not contained in a newer session of the key."""
 _STANDING = "SELECT * FROM {table} WHERE retracted_by IS NULL"
 _OPEN = (
     "SELECT * FROM {table} AS raised WHERE state = 'open' AND NOT EXISTS ("
@@ -100,7 +100,7 @@ _OPEN = (
 
 
 def _current(windows: Windows) -> str:
-    """SQL of the windows as they stand now; `query/current.py` has the rule for Arrow."""
+    """SQL of the current windows; `query/current.py` has the same rule for Arrow."""
     key = ", ".join(map(quoted, windows.window_key))
     age = f"row_number() OVER (PARTITION BY {key} ORDER BY {_AGE}) AS _age"
     aged = f"SELECT *, {age} FROM {{table}}"  # noqa: S608  quoted

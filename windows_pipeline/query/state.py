@@ -48,7 +48,7 @@ class WindowsState:
         through: The last day up to which all days are computed; None before the first.
         close_time_ms: The close time after that day: windows that end before it are closed
             (hopping and tumbling windows also those that end at it); None if nothing is closed.
-        lacking: The days that are ingested and can be computed, and are not.
+        lacking: The ingested days that can be computed but are not.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Unfinished:
 
     Attributes:
         what: What it is.
-        command: The command that goes on with it.
+        command: The command that resumes it.
     """
 
     what: str
@@ -108,7 +108,7 @@ def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
 
     Raises:
         TableDamagedError: A file of a table is damaged.
-        UnreadableTableError: A table is not for readers other than Spark.
+        UnreadableTableError: Only Spark can read a table.
     """
     log = log_parts(catalog.source_tables(pipeline, warehouse).arrival_log)
     ingested = sorted({part.arrival_unit for part in log})
@@ -185,7 +185,7 @@ def days_to_compute(
 
     Raises:
         TableDamagedError: A file of a table is damaged.
-        UnreadableTableError: A table is not for readers other than Spark.
+        UnreadableTableError: Only Spark can read a table.
     """
     if any(part.batch is not None for part in log):
         return []

@@ -253,7 +253,7 @@ class WindowStore(PinnedStore):
         Raises:
             NoTableError: No alert was raised yet.
             TableDamagedError: A file of a table is damaged.
-            UnreadableTableError: The table alerts is not for readers other than Spark.
+            UnreadableTableError: Only Spark can read the table alerts.
             ValueError: No alert has the id, several have, or the window is not there any more.
         """
         names = [self._name]
@@ -275,7 +275,7 @@ class WindowStore(PinnedStore):
                 return each
         by = "" if alert.retracted_by is None else f"; correction {alert.retracted_by} retracted it"
         raise ValueError(
-            f"{self._spec.name}: the window of alert {alert.id} must be there, and is not{by}. To "
+            f"{self._spec.name}: the window of alert {alert.id} must be there, but is not{by}. To "
             f"see what was corrected, read the table corrections of {self._name}"
         )
 
@@ -288,7 +288,7 @@ class WindowStore(PinnedStore):
         Raises:
             NoTableError: A table does not exist.
             TableDamagedError: A file of a table is damaged.
-            UnreadableTableError: A table is not for readers other than Spark, or only Spark can
+            UnreadableTableError: Only Spark can read a table, or can
                 tell whether a record passes the definition's filter.
             ValueError: The store is not of the table `final`.
         """

@@ -41,7 +41,7 @@ class SourcePlots:
         """How late a day's records came, with each definition's grace.
 
         Raises:
-            UnreadableTableError: A table is not for this reader.
+            UnreadableTableError: This reader can't read a table.
         """
         of_grace: dict[int, list[str]] = {}
         for name, windows in self._pipeline.windows.items():
@@ -90,7 +90,7 @@ class WindowPlots:
         """The windows that a day closed of the keys that alert, at most eight, the worst first.
 
         Raises:
-            UnreadableTableError: A table is not for this reader.
+            UnreadableTableError: This reader can't read a table.
         """
         found = read_episodes(self._alerts, [day]).found
         strips = list(self._strips([one for one in found if one.rule in self._windows.alerts], day))

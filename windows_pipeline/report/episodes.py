@@ -20,9 +20,9 @@ from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.report.words import between, value_text
 
 MOST_EPISODES = 40
-"""So many episodes are shown in full, the worst ones."""
+"""The most episodes that a report shows in full: the worst ones."""
 MOST_ALERTS = 500_000
-"""So many alerts are read, those of the newest arrival days."""
+"""The most alerts that a report reads: those of the newest arrival days."""
 Bounds = tuple[datetime, datetime]
 
 
@@ -34,7 +34,7 @@ class Episode:
         rule: The rule's name.
         key: The key as the table has it; of several columns a dict.
         first: The start of its first window.
-        last: The end of its last window; of a silence that was followed the next record.
+        last: The end of its last window; for a silence that ended, the key's next record.
         alerts: The number of its alerts that were read.
         severity: The largest severity; None if no window has one.
         windows: The bounds of its windows.
@@ -72,12 +72,12 @@ class Episode:
 
     @property
     def length_ms(self) -> int:
-        """From its start to its end."""
+        """The time from its start to its end."""
         return between(self.first, self.last)
 
     @property
     def badness(self) -> tuple[float, float, str, str]:
-        """What orders episodes: the worst first."""
+        """The sort key of episodes, the worst first."""
         return (-_rank(self.severity), self.first.timestamp(), self.rule, self.key_text)
 
     def worst_value(self, name: str) -> str:

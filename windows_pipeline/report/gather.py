@@ -37,16 +37,16 @@ _SAMPLE = 10
 
 @dataclass(frozen=True)
 class WindowsReport:
-    """What a window definition found.
+    """The part of a report on a window definition.
 
     Attributes:
         name: The definition's name.
         windows: The definition.
-        state: How far it is.
+        state: How far the definition is.
         episodes: Its episodes; None if there is no table alerts so far.
         around: The worst episodes, each with the windows around it.
         late: Records that no window counts, by reason; None without a table.
-        sizes: How many windows have how many records; None without a table.
+        sizes: The number of windows by their number of records; None without a table.
         sizes_from: The first arrival day whose windows were read; None if all were.
     """
 
@@ -62,13 +62,13 @@ class WindowsReport:
 
 @dataclass(frozen=True)
 class PipelineReport:
-    """What a report shows.
+    """The content of a report.
 
     Attributes:
         pipeline: The pipeline.
-        days: The ingested arrival days that it is of, in order.
+        days: The ingested arrival days of the report, in order.
         state: How far the pipeline is.
-        definitions: What each window definition found.
+        definitions: The parts on the window definitions.
         arrived: For each of the days the number of accepted and of rejected records.
         lateness: How late records came.
         rejected: Rejected records, by reason; None without a table.
@@ -101,7 +101,7 @@ def read_report(
     Raises:
         NoTableError: Nothing is ingested so far.
         TableDamagedError: A file of a table is damaged.
-        UnreadableTableError: A table is not for readers other than Spark.
+        UnreadableTableError: Only Spark can read a table.
         ValueError: None of the days is ingested.
     """
     source = source_tables(pipeline, warehouse)

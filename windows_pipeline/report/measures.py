@@ -1,4 +1,4 @@
-"""What is drawn of the windows that a rule watches, and the value beyond which it is broken."""
+"""Which value of a rule's windows plots show, and the threshold beyond which the rule breaks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def numeric_columns(pipeline: Pipeline, windows: Windows) -> set[str]:
 
 
 def measure_of(rule: Rule, numbers: Collection[str]) -> Measure:
-    """What says most of a rule's windows: what its severity is made of, else what it compares.
+    """The column to plot for a rule: the first that its severity reads, else its condition.
 
     Args:
         rule: The rule.

@@ -84,7 +84,7 @@ def _cards(report: PipelineReport) -> Markup:
 
 
 def _unfinished(report: PipelineReport) -> Markup:
-    """What waits, with the command that goes on with it."""
+    """What waits, each with the command that resumes it."""
     state, name = report.state, report.pipeline.name
     waits = [(each.what, each.command) for each in state.unfinished]
     for windows in state.windows:
@@ -96,7 +96,7 @@ def _unfinished(report: PipelineReport) -> Markup:
         waits.append((text, f"windows-pipeline run {name}"))
     if not waits:
         return joined([])
-    items = (tag("li", what, "; to go on: ", tag("code", command)) for what, command in waits)
+    items = (tag("li", what, "; to resume: ", tag("code", command)) for what, command in waits)
     return tag("ul", *items, class_="waits")
 
 

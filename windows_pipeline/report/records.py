@@ -18,7 +18,7 @@ from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.report.words import rounded_up
 
 MOST_ROWS = 5_000_000
-"""So many rows of a table are read, those of the newest arrival days."""
+"""The most rows of a table that a report reads: those of the newest arrival days."""
 _SHARE = 0.99
 
 

@@ -42,7 +42,7 @@ def table_health(spec: TableSpec) -> TableHealth:
 
     Raises:
         TableDamagedError: The log is not as it was written.
-        UnreadableTableError: The table is not for readers other than Spark.
+        UnreadableTableError: Only Spark can read the table.
     """
     try:
         table = open_table(spec)

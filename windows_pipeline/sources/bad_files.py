@@ -68,7 +68,7 @@ def unreadable(file: str, error: BaseException) -> BadFileError:
 
 def too_many_columns(file: str, most: int) -> BadFileError:
     """The error of a file with more columns than a file of its format may have."""
-    cause = f"a file must have at most {most:,} columns, and has more"
+    cause = f"a file must have at most {most:,} columns, but has more"
     return BadFileError(file, cause, "land the declared columns, or fewer others")
 
 

@@ -49,7 +49,7 @@ class _File(NamedTuple):
     """What a task must know to read a file.
 
     `columns` are the indices of the fields to read, each with whether it is a column of texts;
-    `slots` has for each declared column its place among them, or None if the header lacks it.
+    `slots` has for each declared column its index among them, or None if the header lacks it.
     """
 
     day: date

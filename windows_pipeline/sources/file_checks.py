@@ -133,7 +133,7 @@ def _require_names(schema: pa.Schema, file: LandedFile) -> None:
         level, names, kinds = levels.pop()
         if level > _MOST_LEVELS:
             cause = (
-                f"a column must have at most {_MOST_LEVELS} levels of nested types, and has more"
+                f"a column must have at most {_MOST_LEVELS} levels of nested types, but has more"
             )
             raise BadFileError(str(file), cause, "write it as text")
         seen: dict[str, str] = {}

@@ -87,8 +87,8 @@ class FolderState(NamedTuple):
 
     Attributes:
         is_marked: Whether it has a file `_SUCCESS`, which says that the day is complete.
-        digest: A text that differs where the names, sizes or times of writing of what lies in it
-            differ, also of what is not read.
+        digest: A text that changes with the name, size or time of writing of any entry of the
+            folder, also of entries that are not read.
     """
 
     is_marked: bool
@@ -113,7 +113,7 @@ def landed_days(path: str) -> list[date]:
 
 
 def skipped_names(path: str, days: Iterable[date]) -> list[str]:
-    """Lists what is not read, among the day folders and in the folders of some days.
+    """Lists the entries that are not read: among the day folders, and in some of these folders.
 
     Returns:
         A sorted list of texts such as ``2013-01-02/_SUCCESS: its name begins with _ or .``.
@@ -164,7 +164,7 @@ def _entries_in(root: _Root, path: str) -> list[_Entry]:
 
 
 def _listed(root: _Root, folder: str) -> list[_Entry]:
-    """What lies in a folder, also under names that are not UTF-8, which Arrow can't list."""
+    """The entries of a folder; where Arrow fails on names that are not UTF-8, Python lists."""
     infos = root.filesystem.get_file_info(fs.FileSelector(folder))
     try:
         return list(map(_entry, infos))
@@ -200,12 +200,12 @@ def _why_skipped(
         return "a link, which is not followed"
     if within is None:
         if day is None:
-            return "no folder of a day, which YYYY-MM-DD names"
+            return "not a day's folder, whose name is YYYY-MM-DD"
         return None if entry.type == fs.FileType.Directory else "a file, not a day's folder"
     if name.startswith(("_", ".")):
         return "its name begins with _ or ."
     if entry.type == fs.FileType.Directory:
-        return "a folder within a day's"
+        return "a folder within a day's folder"
     return None if entry.type == fs.FileType.File else "no regular file"
 
 
@@ -238,17 +238,17 @@ def read_landed(
     Returns:
         A row per record, in the order of the file within a task: `arrival_unit` (date, the
         folder's name), `file` (the file's name), `original` (the record's text, with U+FFFD for
-        bytes that are no text; Parquet: the row as JSON), `malformed` (boolean: the line is no
-        JSON object, the CSV record is none of RFC 4180 or has too few or too many fields, or the
-        text is no text of its encoding), `_block` and `_line` (bigint: the byte at which the
-        task's part of the file begins, and the record's number among those of all tasks, with
-        gaps), and every declared column as text: null if it is absent, or nothing in CSV. Nested
-        values are JSON.
+        bytes that are no text; Parquet: the row as JSON), `malformed` (boolean: the line is not a
+        JSON object, the CSV record breaks RFC 4180 or has too few or too many fields, or the bytes
+        are not text in the encoding), `_block` and `_line` (bigint: the byte at which the task's
+        part of the file begins, and the record's number among those of all tasks, with gaps), and
+        every declared column as text: null if it is absent, or nothing in CSV. Nested values are
+        JSON.
 
     Raises:
         FileNotFoundError: A day has no folder.
-        BadFileError: Files are bad (rule A8); the error names all that the driver finds. What a
-            task finds wrong, Spark raises as an error of its own: see `naming_bad_files`.
+        BadFileError: Files are bad (rule A8); the error names all that the driver finds. For a file
+            that a task finds bad, Spark raises an error of its own: see `naming_bad_files`.
     """
     root = _root(path)
     files = _files_of(root, path, days)
@@ -258,7 +258,7 @@ def read_landed(
 
 
 def require_readable_days(source: Source, path: str, days: Iterable[date]) -> None:
-    """Requires that the files of some days are not seen to be bad before Spark reads them.
+    """Requires that the driver finds no bad file on some days, before Spark reads them.
 
     Raises:
         BadFileError: Files are bad; the error names all that a check finds.
@@ -314,7 +314,7 @@ def landed_files(path: str, days: Iterable[date]) -> list[FileState]:
 
 
 def folder_states(path: str, days: Iterable[date]) -> dict[date, FolderState]:
-    """The state of the folders of some days, by one listing a folder.
+    """The state of the folders of some days, by one listing of each folder.
 
     Raises:
         FileNotFoundError: A day has no folder.
@@ -399,7 +399,7 @@ def _entries_of(root: _Root, path: str, day: date) -> Sequence[_Entry]:
     folder = f"{root.path}/{day}"
     if _is_link(root, folder):
         raise FileNotFoundError(
-            f"{path}/{day}: must be a folder, and is a link; land the files themselves"
+            f"{path}/{day}: must be a folder, but is a link; land the files themselves"
         )
     try:
         entries = _listed(root, folder)

@@ -39,7 +39,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     ``failed_expression: <column>`` (the first in declared order) and ``too_far_ahead``: the event
     time lies more than `max_ahead` after the end of the unit's day (UTC) or, where the source has
     an arrival column of type timestamp, after the arrival time. Where a derived column has a role,
-    the faults of the columns that it follows from, and its own, come before those of the role.
+    the faults of its inputs, and its own, come before those of the role.
 
     A text is a timestamp if it holds at least a full date, ISO 8601, with a zone (``Z``,
     ``+02:00``) or in UTC, of the years 1 to 9999; an event time has the years 1000 to 9999. If it
@@ -47,8 +47,8 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     the reason says so. A text is a bigint if it is a
     whole number (``5``, also ``5.0``), a decimal if the type holds the number exactly, and a
     double if it is a number within a double's range, ``NaN`` or ``Infinity``: a number is infinite
-    or zero only if the text says so. Of more than `MAX_VALUE_BYTES` bytes no text is a value of
-    another type than string.
+    or zero only if the text says so. A text of more than `MAX_VALUE_BYTES` bytes fits the type
+    string only.
 
     Args:
         landed: The rows of `read_landed`; the session must be in time zone UTC.
@@ -69,7 +69,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     zone = landed.sparkSession.conf.get("spark.sql.session.timeZone")
     if zone not in _UTC:
         raise ValueError(
-            f"spark.sql.session.timeZone must be 'UTC', for texts without zone, and is {zone!r}"
+            f"spark.sql.session.timeZone must be 'UTC', for texts without zone, but is {zone!r}"
         )
     texts = landed.withColumns(_null_before(source))
     typed = texts.select(
@@ -289,7 +289,7 @@ def _reason(source: Source) -> Column:
 
 
 def _found(name: str, source: Source) -> Column:
-    """What a record holds of a column: its text, or the value of a derived column."""
+    """A record's value of a column: the text, or the computed value of a derived column."""
     return F.col(TYPED)[name] if name in source.derived else F.col("raw")[name]
 
 

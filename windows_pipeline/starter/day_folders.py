@@ -59,12 +59,12 @@ class ArrivalDay:
 
 @dataclass(frozen=True, slots=True)
 class CopiedDays:
-    """What a copy made.
+    """The day folders that a copy made.
 
     Attributes:
         folder: The folder of day folders.
         days: The days with a folder.
-        empty: Those that have no record, as nothing arrived.
+        empty: The days without a record.
     """
 
     folder: Path

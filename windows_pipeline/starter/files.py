@@ -76,14 +76,14 @@ def find_files(root: Path) -> SampleFiles:
     """
     if not root.exists():
         raise FileNotFoundError(
-            f"--from {root}: must be a file or a folder, and does not exist; correct the path"
+            f"--from {root}: must be a file or a folder, but does not exist; correct the path"
         )
     if root.is_file():
         file = SampleFile(root, None, root.stat().st_size)
         return SampleFiles(root, _one_format(root, [file]), (file,))
     if not root.is_dir():
         raise ValueError(
-            f"--from {root}: must be a file or a folder, and is neither; copy it there"
+            f"--from {root}: must be a file or a folder, but is neither; copy it there"
         )
     entries = sorted(root.iterdir(), key=lambda entry: entry.name)
     day_folders = {day: entry for entry in entries if is_day(entry) and (day := day_of(entry.name))}

@@ -81,13 +81,13 @@ def is_money(name: str) -> bool:
 
 
 def event_score(name: str) -> int:
-    """How much a name sounds like the time of the event itself."""
+    """A score that is higher the more a name sounds like an event's time."""
     parts = set(words(name))
     return 2 * bool(parts & _EVENT) - 3 * bool(parts & _NOT_EVENT) - 3 * is_arrival(name)
 
 
 def key_score(name: str) -> int:
-    """How much a name sounds like whose records these are."""
+    """A score that is higher the more a name sounds like a key."""
     parts = set(words(name))
     of_key, of_id, of_kind = bool(parts & _KEY), bool(parts & _IDENTIFIER), bool(parts & _KIND)
     return 4 * of_key + 2 * of_id - 3 * (of_kind and not of_key)

@@ -40,12 +40,12 @@ _CHOSEN = "as you chose"
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """What was written.
+    """The files that were written.
 
     Attributes:
         file: The pipeline's file.
         landed: The day folders.
-        was_copied: Whether they are a copy.
+        was_copied: Whether the day folders are a copy of the sample.
     """
 
     file: Path

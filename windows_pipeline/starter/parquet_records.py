@@ -28,7 +28,7 @@ def open_parquet(path: Path) -> pq.ParquetFile:
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(
-            f"{path}: must be a Parquet file, and is not ({reason}); write it again, or move it "
+            f"{path}: must be a Parquet file, but is not ({reason}); write it again, or move it "
             "away"
         ) from None
 

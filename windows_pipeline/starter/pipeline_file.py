@@ -142,7 +142,7 @@ def _lines(draft: Draft) -> Iterator[str]:
 def _source(draft: Draft) -> Iterator[str]:
     yield "source:"
     yield _noted(
-        f"  path: {_scalar(escaped(draft.path))}", f"one folder an arrival day: {draft.last}/"
+        f"  path: {_scalar(escaped(draft.path))}", f"one folder per arrival day: {draft.last}/"
     )
     yield f"  format: {draft.format}"
     if draft.delimiter != ",":

@@ -118,12 +118,12 @@ def read_sample(files: SampleFiles, share: Share | None = None, encoding: str = 
         why = sample.why_broken(files.format)
         broken += f" ({why})" * bool(why)
         raise ValueError(
-            f"--from {files.root}: must hold at least one record, and has none in "
+            f"--from {files.root}: must hold at least one record, but has none in "
             f"{counted(len(files.files), 'file')}{broken}; name files with records"
         )
     if len(sample.columns) > _MOST_COLUMNS:
         raise ValueError(
-            f"--from {files.root}: must have at most {_MOST_COLUMNS:,} columns, and has "
+            f"--from {files.root}: must have at most {_MOST_COLUMNS:,} columns, but has "
             f"{len(sample.columns):,}; if a record's fields are named by its values, write them "
             "as values of one column"
         )

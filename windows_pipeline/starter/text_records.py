@@ -26,7 +26,7 @@ _CUT = f"can't be read (the compression is cut); {_COPY_AGAIN}"
 _ESCAPES = re.compile(
     r"(?i)\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(?P<lone>\\ud[89a-f][0-9a-f]{2})"
 )
-"""The escapes of JSON that say whether text has half a surrogate pair alone."""
+"""Escapes of JSON; the group `lone` matches half a surrogate pair without the other half."""
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 """Numbers stay texts, with all their digits."""
 
@@ -40,7 +40,8 @@ class TextRecord(NamedTuple):
         fields: CSV: the fields in the order of the header. JSON: the fields by name, in which
             numbers are texts. None for a record that cannot be read.
         raw: The bytes of the record's lines; a CSV field in quotes may hold line breaks.
-        is_text: Whether its bytes, and the escapes of JSON, are text; if not, it cannot be read.
+        is_text: Whether its bytes, and the escapes of JSON, are text; if not, the record cannot be
+            read.
     """
 
     fields: Fields | None
@@ -99,7 +100,7 @@ def _why_unreadable(path: Path, error: Exception) -> str:
         head = file.read(len(_GZIP))
     if head != _GZIP:
         return (
-            f"a file whose name ends with .gz must be compressed by gzip, and is not ({error}); "
+            f"a file whose name ends with .gz must be compressed by gzip, but is not ({error}); "
             "compress it, or rename it"
         )
     if isinstance(error, EOFError):
@@ -119,10 +120,10 @@ def read_header(file: SampleFile, encoding: str = UTF_8) -> Header:
         text = line.decode(encoding)
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{file.path}: the header must be {encoding.upper()}, and has the byte "
+            f"{file.path}: the header must be {encoding.upper()}, but has the byte "
             f"0x{line[error.start]:02x} after {line[: error.start].decode(encoding)[-40:]!r}; "
-            "convert the file to UTF-8 (only a pipeline that exists reads other encodings, by "
-            "'encoding' in its source)"
+            "convert the file to UTF-8 (a pipeline reads other encodings, by 'encoding' in its "
+            "source, but its sample must be UTF-8)"
         ) from None
     headers = [
         Header(line, _names(text, delimiter), delimiter, encoding) for delimiter in _DELIMITERS

@@ -71,7 +71,7 @@ class SampleColumn:
             TypeError: The type is not a time's.
         """
         if self.times is None:
-            raise TypeError(f"column {self.name!r} must hold times, and is {self.type}")
+            raise TypeError(f"column {self.name!r} must hold times, but is {self.type}")
         return self.times
 
     def as_type(self, kind: str) -> SampleColumn:

@@ -61,7 +61,7 @@ _CLEANUP = "delta.enableExpiredLogCleanup"
 _LOG = logging.getLogger(__name__)
 # delta-rs has another default interval of checkpoints than Delta, so this module makes them.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-# Of Parquet's codecs every reader verifies the checksum of Gzip alone; level 1 costs little.
+# Gzip is the only Parquet codec whose checksum every reader verifies; level 1 costs little.
 _COMPRESSION: Any = {"compression": "GZIP", "compression_level": 1}
 _DELTA_ENCODING: Any = {"encoding": "DELTA_BINARY_PACKED", "dictionary_enabled": False}
 
@@ -349,7 +349,7 @@ def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
     """
     table = _opened(location)
     listed = ", ".join(f"DATE '{unit}'" for unit in sorted(set(units)))
-    with damage_of(location):  # old rows of shared files, or for the change data feed, are read
+    with damage_of(location):  # the write reads old rows, of shared files or for the change feed
         write_deltalake(
             table,
             new,
@@ -367,7 +367,7 @@ def update_units(location: str, values: pa.Table, columns: Sequence[str]) -> Non
 
     Args:
         location: The table's folder.
-        values: One row a unit: `arrival_unit`, and the columns to set.
+        values: One row for each unit: `arrival_unit`, and the columns to set.
         columns: The names of the columns to set.
 
     Raises:
@@ -387,7 +387,7 @@ def update_units(location: str, values: pa.Table, columns: Sequence[str]) -> Non
 
 
 def take_out_missing(location: str) -> None:
-    """Takes the data files that are gone out of a table's newest version, in one commit."""
+    """Removes the data files that are gone from a table's newest version, in one commit."""
     with damage_of(location):
         _opened(location).repair(post_commithook_properties=_NO_CHECKPOINT)
 

@@ -100,7 +100,7 @@ def arrival_log() -> Columns:
 
 
 def computed_days() -> Columns:
-    """The column of the days whose results are computed to the end."""
+    """The column of the days whose results are complete."""
     return (TableColumn("arrival_unit", "date", "arrival day"),)
 
 
@@ -171,7 +171,7 @@ def late_records(source: Source) -> Columns:
 
 
 def keyed_windows(source: Source, windows: Windows) -> Columns:
-    """The columns of a window that an arrival unit changed or closed, as the unit left it."""
+    """The columns of a window that an arrival unit changed or closed, in its state then."""
     return (
         TableColumn("arrival_unit", "date", "arrival day that changed or closed the window"),
         _key(source),
@@ -236,12 +236,10 @@ def alerts(source: Source, windows: Windows) -> Columns:
 
 
 def notifications(source: Source, windows: Windows) -> Columns:
-    """The columns of an event in the life of an episode."""
+    """The columns of an event of an episode."""
     return (
-        TableColumn("arrival_unit", "date", "arrival day that made it happen"),
-        TableColumn(
-            "notification_id", "string", "digest of what it is about; the same in every run"
-        ),
+        TableColumn("arrival_unit", "date", "arrival day that caused the event"),
+        TableColumn("notification_id", "string", "digest that identifies the event in every run"),
         TableColumn("rule", "string", "name of the rule"),
         _key(source),
         TableColumn("episode_start", "timestamp", "start of the first window of the episode"),
@@ -263,12 +261,12 @@ def notifications(source: Source, windows: Windows) -> Columns:
         TableColumn(
             "correction",
             "bigint",
-            "number of the correction that made it happen; null if none did",
+            "number of the correction that added the row; null if none did",
         ),
         TableColumn(
             "retracted_by",
             "bigint",
-            "number of the correction after which it had not happened; null while it stands",
+            "number of the correction that retracted the row; null while it stands",
         ),
     )
 
@@ -340,7 +338,7 @@ def processed(source: Source, windows: Windows) -> Columns:
 
 
 def _window(windows: Windows, of: str = "") -> Iterable[TableColumn]:
-    """The bounds of a window and, of row windows, the columns that name the row."""
+    """The bounds of a window and, for row windows, the columns that identify the row."""
     is_exclusive = isinstance(windows.spec, TimeWindows)
     end = "first instant after the window" if is_exclusive else "last instant of the window"
     yield TableColumn("window_start", "timestamp", f"{of}first instant of the window")

@@ -31,7 +31,7 @@ _DEFINITION = "windows_pipeline.definition"
 """The table property with the definition that the rows follow."""
 
 _DIGEST = "windows_pipeline.digest"
-"""The table property with the digest of that definition, which is compared."""
+"""The table property with the digest of that definition; comparisons use the digest."""
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _FILES_A_BATCH = 2
@@ -48,7 +48,7 @@ class DefinitionChangedError(Exception):
 
 
 class TableRebuiltError(DefinitionChangedError):
-    """A micro-batch may not add rows to a table that a rebuild has taken up since it began."""
+    """A micro-batch may not add rows to a table whose rebuild began after the micro-batch did."""
 
 
 class TableMissingError(Exception):
@@ -76,9 +76,9 @@ class Table(StoredTable):
     """A Delta table of one definition, written by arrival unit.
 
     Attributes:
-        starts_over: Whether a rebuild writes the table. What it holds then counts for nothing, and
-            the first publication replaces all of it and gives it this definition; until then
-            readers see the old rows.
+        starts_over: Whether a rebuild writes the table. The old rows then count for nothing: the
+            first publication replaces all rows and sets this definition. Until then readers see the
+            old rows.
     """
 
     starts_over: bool = False
@@ -159,7 +159,7 @@ class Table(StoredTable):
     def _replace_all(self, rows: DataFrame) -> int:
         """Replaces all rows, the columns and the definition; returns the newest version.
 
-        A rebuild that is stopped before the definition is there writes the rows again.
+        A rebuild that is stopped before the definition is stored writes the rows again.
         """
         spark = rows.sparkSession
         (
@@ -184,7 +184,7 @@ class Table(StoredTable):
         self.set_properties(spark, {**(properties_of_state or {}), **properties})
 
     def mark_rebuilding(self, spark: SparkSession) -> None:
-        """Records that a rebuild will replace the table's rows; micro-batches then refuse it."""
+        """Records that a rebuild will replace the table's rows; micro-batches then add none."""
         self.set_properties(spark, {_REBUILDING: _TO_BE_REPLACED})
 
     def mark_rebuilt(self, spark: SparkSession) -> None:
@@ -233,7 +233,7 @@ class Table(StoredTable):
         )
 
     def of_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        """The rows of some arrival units that count; see `starts_over`."""
+        """The rows of some arrival units; none while `starts_over` holds."""
         if self.starts_over:
             return small_frame(spark, [], self.schema)
         return super().of_units(spark, days)
@@ -269,7 +269,7 @@ class Table(StoredTable):
         return self._typed(rows).sortWithinPartitions("arrival_unit", *self.sorted_by)
 
     def _by_unit(self, rows: DataFrame) -> DataFrame:
-        """The rows in tasks: one file a unit, more for large units; without partitions one file."""
+        """The rows in tasks: a file for each unit, or more; without partitions, one file."""
         if not self.partitioned:
             return rows.coalesce(1)
         if rows.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true":
@@ -359,7 +359,7 @@ class Table(StoredTable):
         self.remember_files()
 
     def mark_appended(self, spark: SparkSession, batch: int) -> None:
-        """Records that the table has the rows of a micro-batch, which then adds none."""
+        """Records that the table has a micro-batch's rows; `append` then skips that micro-batch."""
         if self._can_write(spark):
             no_rows = arrow_schema(self.schema).empty_table()
             delta_rs.append(self.location, no_rows, self.name, batch)
@@ -370,7 +370,7 @@ class Table(StoredTable):
     def _require_not_rebuilt(self, properties: Mapping[str, str]) -> None:
         """Refuses the rows of a micro-batch that began before a rebuild.
 
-        Delta refuses them if the properties change after they were read.
+        Delta refuses the append if the properties change after this check read them.
 
         Raises:
             TableRebuiltError: A rebuild is not finished, or gave the table another definition.
@@ -402,7 +402,7 @@ class Table(StoredTable):
     @_named
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
         """Deletes the rows of some arrival units."""
-        if not self.units(spark, days):  # a look takes a third of a deletion's time
+        if not self.units(spark, days):  # this query takes a third of a deletion's time
             return
         if self._can_write(spark):
             no_rows = arrow_schema(self.schema).empty_table()
@@ -417,7 +417,7 @@ class Table(StoredTable):
         """Sets columns of all rows of some arrival units in one transaction.
 
         Args:
-            values: One row a unit: `arrival_unit`, and the columns to set.
+            values: One row for each unit: `arrival_unit`, and the columns to set.
         """
         spark = values.sparkSession
         columns = [name for name in values.columns if name != "arrival_unit"]

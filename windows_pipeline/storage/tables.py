@@ -54,7 +54,7 @@ def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Firi
 
 
 def notifications(pipeline: Pipeline, windows_name: str, warehouse: str) -> Table | None:
-    """The table of what happened to episodes; None if the pipeline notifies nobody of them."""
+    """The table of notifications; None if the pipeline notifies nobody of episodes."""
     spec = catalog.notifications(pipeline, windows_name, warehouse)
     return None if spec is None else _table(spec)
 

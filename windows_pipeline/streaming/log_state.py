@@ -1,4 +1,4 @@
-"""What the arrival log says before a micro-batch: offsets and stream times (rules A2, A4)."""
+"""The state of the arrival log before a micro-batch: offsets and stream times (A2, A4)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Ingests a micro-batch, and appends its rows to every table exactly once.
 
 The raw records come first, then the log rows, which commit the micro-batch, then each definition's
-late records, windows, final windows and alerts. All rows follow from the micro-batch and the log
+late records, windows, final windows and alerts. All rows depend only on the micro-batch and the log
 before it, and Delta accepts the number of a micro-batch once per table. So a micro-batch that was
 killed and is run again ends in the same tables.
 """
@@ -107,7 +107,7 @@ class MicroBatch:
     def run(
         self, spark: SparkSession, landed: BatchRecords, state: LogState
     ) -> tuple[BatchResult, LogState]:
-        """Ingests the records, and appends the rows that follow from them.
+        """Ingests the records, and appends the rows that are computed from them.
 
         Args:
             spark: The session.

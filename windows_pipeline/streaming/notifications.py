@@ -1,4 +1,4 @@
-"""What happens to episodes in a micro-batch, with the rows of runs by days (rules E6, H1)."""
+"""The notifications of a micro-batch, with the same rows as runs by days (rules E6, H1)."""
 
 from __future__ import annotations
 

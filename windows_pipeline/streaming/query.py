@@ -62,7 +62,7 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True)
 class Stream:
-    """A pipeline's stream, whose tables were found fit to go on from; see `prepared_stream`."""
+    """A pipeline's stream, whose tables allow it to run; see `prepared_stream`."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -136,7 +136,7 @@ def prepared_stream(
     settings: Settings,
     tuning: IngestTuning = INGEST_TUNING,
 ) -> Stream:
-    """Creates the tables that are missing, and requires that a stream may go on from the others.
+    """Creates the missing tables, and requires that the other tables allow the stream to resume.
 
     Args:
         spark: A classic session, in time zone UTC.
@@ -170,8 +170,8 @@ def run_stream(
 ) -> None:
     """Ingests the records that came since the last run, and computes their results.
 
-    A stream that was stopped or killed anywhere goes on where it was when it is run again; every
-    record is in the tables once.
+    A stream that was stopped or killed anywhere resumes at the same point when it is run again;
+    every record is in the tables once.
 
     Args:
         spark: A classic session, in time zone UTC.

@@ -23,7 +23,7 @@ _RENAMED = (
     "which has a checkpoint and tables of its own"
 )
 _NO_TABLE = (
-    "{source} must be the Delta table that it follows, and is none; correct source.path, or put "
+    "{source} must be the Delta table that it follows, but is not; correct source.path, or put "
     "the table back"
 )
 _KNOWN = (

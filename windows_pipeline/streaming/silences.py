@@ -95,7 +95,7 @@ class SilencesBefore:
     def _windows_after(self, silent: DataFrame) -> DataFrame:
         """The windows of keys between their last silences that may be open and the near ones.
 
-        The look-back goes on until a window with records follows on each alert of an older silence.
+        The look-back grows until a window with records follows each alert of an older silence.
 
         Args:
             silent: The alerts of older silences; computed already.

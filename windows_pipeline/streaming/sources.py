@@ -100,7 +100,7 @@ def topic_of(source: Source) -> KafkaTopic:
     """
     declared = source.kafka
     if declared is None:
-        raise ValueError(f"source.format must be kafka to have a topic, and is {source.format}")
+        raise ValueError(f"source.format must be kafka to have a topic, but is {source.format}")
     return KafkaTopic(
         declared.servers,
         declared.topic,

@@ -172,7 +172,7 @@ class _Loader(yaml.SafeLoader):
             )
         elif self._values > MAX_VALUES:
             problem = (
-                f"a file must have at most {MAX_VALUES:,} names and values, and has more from "
+                f"a file must have at most {MAX_VALUES:,} names and values, but has more from "
                 "here on; divide it into several files, or remove some"
             )
         if problem is not None:

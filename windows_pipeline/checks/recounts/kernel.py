@@ -1,4 +1,4 @@
-"""Recounts windows by binary search: how many records had entered, less how many had left.
+"""Recounts windows by binary search: records that had entered, less records that had left.
 
 The recount takes many keys at once. It needs no order of the rows within a key and shares no code
 with the engine's sweep.
@@ -56,7 +56,7 @@ class ChunkRecount(Protocol):
 
 
 ChunkMaker = Callable[[pa.Table, np.ndarray, pa.Table, np.ndarray], ChunkRecount]
-"""Recounts records (with their group numbers) against windows (with their group numbers)."""
+"""Makes a recount from records, their group numbers, windows, and their group numbers."""
 
 
 def recount_groups(
@@ -126,7 +126,7 @@ class _Chunk:
 
     An end is a window's last instant. The end of a hopping or tumbling window is one instant
     earlier, so a window [s, s + size) works like a sliding window of difference size - 1. The
-    recount ignores where bounds may lie; checks of their own hold that.
+    recount does not test where bounds may lie; other checks do.
     """
 
     def __init__(

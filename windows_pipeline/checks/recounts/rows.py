@@ -63,14 +63,14 @@ def recount_rows(
         closings: The close times before and after each checked unit, by day number.
 
     Returns:
-        A row a result that exists or should exist (`is_window`): its columns; `found` (how many
-        results its record has); `expected` (whether the record should have this result in this
+        One row for each result that exists or should exist (`is_window`): its columns; `found` (how
+        many results its record has); `expected` (whether the record should have this result in this
         unit); and `recount`, `recount_first_ms`, `recount_last_ms`, `recount_start_ms` and
         `recount_end_ms` of the window.
 
-        A row a new record that is not late (not `is_window`): `_computed_day`, `counted` (1 or 0)
-        and, if no result counts the record, `last_instant_ms`: the last instant of the first
-        window that should hold it.
+        One row for each new record that is not late (not `is_window`): `_computed_day`, `counted`
+        (1 or 0) and, if no result counts the record, `last_instant_ms`: the last instant of the
+        first window that should hold it.
     """
     recounted = _recounted(records, spec)
     by_record = Window.partitionBy(*_ARRIVAL)

@@ -74,24 +74,23 @@ def recount_windows(
         Three kinds of rows. Milliseconds and counts are bigint; columns that a kind of row lacks
         are null. In no order.
 
-        A row a window (`is_window`): its columns, and `recount`, `recount_first_ms`,
+        One row for each window (`is_window`): its columns, and `recount`, `recount_first_ms`,
         `recount_last_ms` (the number of its records, their first and last event time; times are
-        null without records) and `same_end` (how many windows of its computed day and key have
-        the same end). Sliding, hopping and tumbling windows also have `departed_on_bound`
-        (whether a record left just before the window), `near_partly_late` (how many possibly
-        partly late records are near; if there are any, `recount_first_ms` is a lower bound only)
-        and `same_records` (how many windows of the key hold the same records; null for empty
-        windows and near a partly late record). Sessions also have `beyond_grace` (how many of
-        their records arrived after the grace) and `previous_end_ms` (the end of the key's
-        previous session; null for the first, and for the first in its shard, as no session of
-        another shard is near).
+        null without records) and `same_end` (how many windows of its computed day and key have the
+        same end). Sliding, hopping and tumbling windows also have `departed_on_bound` (whether a
+        record left just before the window), `near_partly_late` (how many possibly partly late
+        records are near; if there are any, `recount_first_ms` is a lower bound only) and
+        `same_records` (how many windows of the key hold the same records; null for empty windows
+        and near a partly late record). Sessions also have `beyond_grace` (how many of their records
+        arrived after the grace) and `previous_end_ms` (the end of the key's previous session; null
+        for the first, and for the first in its shard, as no session of another shard is near).
 
-        A row a new record that no window holds: `_computed_day`, `key`, `_event_time_ms`,
+        One row for each new record that no window holds: `_computed_day`, `key`, `_event_time_ms`,
         `_close_time_ms` and `last_instant_ms` (the last instant of the last window that may count
         the record).
 
-        A row a computed day, key and time shard with new records: `_computed_day`, `key` and
-        `counted` (how many of these records a window holds).
+        One row for each computed day, key and time shard with new records: `_computed_day`, `key`
+        and `counted` (how many of these records a window holds).
     """
     if isinstance(spec, SessionWindows):
         return _of_sessions(records, windows, spec, tuning)
@@ -182,10 +181,10 @@ def account_for_records(
             the units changed; the rows of windows may be left out.
         late: Rows of late_records of these units: `arrival_unit`, `record_arrival_unit`, `reason`.
         rejected: Rows of rejected_records of these units: `arrival_unit`.
-        units: One row a unit: `arrival_unit`, `_computed_day`, `ingested` (bigint),
+        units: One row for each unit: `arrival_unit`, `_computed_day`, `ingested` (bigint),
             `_close_after_ms` (bigint) and `blocked_by` (date: the missing unit; null without one).
-        undecided: The closed windows of these units that a rule could not judge (rule G3), as
-            rows of keyed_windows; None if there can't be any.
+        undecided: The closed windows of these units with a rule that could not be evaluated (rule
+            G3), as rows of keyed_windows; None if every rule can be evaluated.
         marked: The frame that `definition_records` returns for these units, if the definition has
             a filter (rule A9); None if it has none.
 

@@ -48,7 +48,7 @@ def correct_published(
     )
     of_windows = f"{pipeline.name} {windows_name}"
     if done.number is None:
-        CONSOLE.print(f"{of_windows}: everything stands as it was published")
+        CONSOLE.print(f"{of_windows}: nothing differs from the published results")
     else:
         CONSOLE.print(f"{of_windows}: correction {done.number} is published")
     checks = (check for _, result in done.results for check in result.checks)

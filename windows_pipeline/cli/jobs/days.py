@@ -68,7 +68,7 @@ def check_tables(
             CONSOLE.print(f"{main_table}: the table does not exist yet")
             continue
         if isinstance(job, AlertsJob) and job.notifications is not None:
-            # A pipeline that notifies since its last run has no such table so far.
+            # A pipeline that got `notify` after its last run has no such table yet.
             job.notifications.create_if_missing(spark)
         for table in job.tables:
             table.require(spark)
@@ -138,7 +138,7 @@ def run_landed(
 def _noting_refused(
     results: Iterable[tuple[str, JobResult]], refused: set[str]
 ) -> Iterator[tuple[str, JobResult]]:
-    """Passes results on, and notes the definitions whose final windows were to change."""
+    """Passes results on, and notes the definitions whose final windows a run refused to change."""
     for name, result in results:
         failed = {found.check.name for found in result.checks if not found.passed}
         if not result.published and FINAL_NEVER_CHANGED in failed:

@@ -1,4 +1,4 @@
-"""Shows what a command did where else it can be seen: in Dagster, if that is installed.
+"""Reports what a command did to other services: to Dagster, if it is installed.
 
 A report is an entry point of the group `windows_pipeline.reports`, so that commands need not import
 Dagster: a function of pipeline, settings and Spark session, which returns a `Report`, or None if it
@@ -32,7 +32,7 @@ class Report(Protocol):
         ...
 
     def end(self) -> None:
-        """Takes that no further job follows."""
+        """Ends the report: no further job follows."""
         ...
 
     def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
@@ -80,7 +80,7 @@ def report(
 
 
 def _send(reports: dict[str, Report], send: Callable[[Report], None]) -> None:
-    """Sends something to every report; one that fails gets nothing more."""
+    """Sends something to every report; a report that fails gets nothing more."""
     for kind, report in list(reports.items()):
         try:
             send(report)

@@ -60,7 +60,7 @@ def follow(
         print_bad_files_of_stream(pipeline.name, bad)
         raise typer.Exit(3) from None
     except KeyboardInterrupt:
-        CONSOLE.print(f"stopped; to go on: windows-pipeline stream {pipeline.name}")
+        CONSOLE.print(f"stopped; to resume: windows-pipeline stream {pipeline.name}")
     if done:
         report(pipeline, settings, spark, lambda opened: opened.stream(done))
     if batches.went_wrong:

@@ -88,15 +88,15 @@ def fetch(
 def _none_found(
     store: WindowStore, key: str | None, start_from: str | None, start_to: str | None
 ) -> str:
-    """Says that a key has no window there, and whether it has any at all."""
+    """Says that a key has no window between the times, and whether it has any at all."""
     of_key = "the null key" if key is None else f"key {key!r}"
     if start_from is None and start_to is None:
         return f"{store.name}: has no window of {of_key}"
     between = [f"from {start_from}"] * (start_from is not None)
     between += [f"to {start_to}"] * (start_to is not None)
     has_any = bool(_first_rows(_asked(store, key, None, None, newest_first=False), 1)[0].num_rows)
-    others = "it has others" if has_any else "the table has none of it at any time"
-    return f"{store.name}: has no window of {of_key} {' '.join(between)}; {others}"
+    others = f"; {of_key} has windows at other times" if has_any else ", nor at any other time"
+    return f"{store.name}: has no window of {of_key} {' '.join(between)}{others}"
 
 
 def _opened(

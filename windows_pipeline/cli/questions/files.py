@@ -1,4 +1,4 @@
-"""`check --files`: compares files with what was written, without Spark; `--repair` mends tables."""
+"""`check --files`: compares files with their digests, without Spark; `--repair` repairs tables."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def check_files(
     """Checks the files of a pipeline's tables, and repairs them if asked to.
 
     Args:
-        context: The command's context; it starts Spark, for the repair alone.
+        context: The command's context; only a repair starts Spark with it.
         settings: Where the tables lie.
         pipeline: The pipeline.
         repair: Whether to say what a repair would do, and to do it after a yes.
         yes: Whether the answer is yes.
 
     Raises:
-        typer.Exit: With status 1 if anything is damaged and not mended, or a check of what was
-            computed again failed.
+        typer.Exit: With status 1 if anything is still damaged, or a check of recomputed rows
+            failed.
         ValueError: The tables lie in an object store.
     """
     warehouse = settings.warehouse
@@ -80,15 +80,15 @@ def _print(pipeline: Pipeline, warehouse: str, found: FilesResult) -> None:
                 text = way_out(stream_checkpoint(pipeline, warehouse), files)
             else:
                 text = _fix_text(fix, pipeline, sources_first=sources_first)
-            CONSOLE.print(f"  to mend it: {text}", soft_wrap=True)
+            CONSOLE.print(f"  to fix it: {text}", soft_wrap=True)
     CONSOLE.print(
         f"{pipeline.name}: {counted(found.compared, 'file')} of "
-        f"{counted(found.tables, 'table')} found as written; "
+        f"{counted(found.tables, 'table')} are as they were written; "
         f"{counted(len(found.findings), 'finding')}"
     )
     if found.new:
         CONSOLE.print(
-            f"  {found.new:,} data files had no digest; each can be read, and has a digest now"
+            f"  {found.new:,} data files had no digest; all can be read, and have digests now"
         )
 
 
@@ -103,12 +103,12 @@ def _fix_text(fix: Fix, pipeline: Pipeline, *, sources_first: bool) -> str:
     again = f"windows-pipeline {'run' if pipeline.source.by_days else 'stream'} {name}"
     repair = f"windows-pipeline check {name} --files --repair"
     texts = {
-        Fix.REPAIR: f"{'mend what comes from the source, then: ' * sources_first}{repair}",
+        Fix.REPAIR: f"{'fix the tables of the source, then: ' * sources_first}{repair}",
         Fix.SOURCE: f"put the files back from a backup, or {start_over}",
         Fix.BACKUP: "put the file back from a backup; no other table has these rows",
         Fix.STREAM: PUT_BACK,
         Fix.DELETE: "delete the file; readers then list the log",
-        Fix.RUN: f"if nothing is running, a run was stopped; go on with: {again}",
+        Fix.RUN: f"if nothing is running, a run was stopped; resume with: {again}",
     }
     return texts[fix]
 
@@ -126,7 +126,7 @@ def _agreed_plan(
         CONSOLE.print(f"no repair: {error}")
         return None
     if plan.is_empty:
-        CONSOLE.print("no repair: nothing of this follows from other tables")
+        CONSOLE.print("no repair: no damaged table can be recomputed from other tables")
         return None
     CONSOLE.print("the repair:")
     for line in plan.lines(pipeline):
@@ -140,7 +140,7 @@ def _agreed_plan(
 def _carry_out(
     context: typer.Context, settings: Settings, pipeline: Pipeline, plan: RepairPlan
 ) -> bool:
-    """Does what the plan says; returns whether all was published and no check failed."""
+    """Carries out the plan; returns whether all jobs were published and no check failed."""
     status = begin(context, f"{pipeline.name}: starting Spark")
     from windows_pipeline.jobs.days.repair import run_repair
     from windows_pipeline.storage.table import DefinitionChangedError

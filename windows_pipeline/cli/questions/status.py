@@ -65,7 +65,7 @@ def _print(pipeline: Pipeline, state: PipelineState) -> None:
             f"{state.missing}. Land it, then: windows-pipeline run {name}"
         )
     for unfinished in state.unfinished:
-        CONSOLE.print(f"{name}: {unfinished.what}; to go on: {unfinished.command}")
+        CONSOLE.print(f"{name}: {unfinished.what}; to resume: {unfinished.command}")
     _print_tables(state)
 
 

@@ -77,7 +77,7 @@ def list_records(
 
 
 def _values(key: str, source: Source) -> str | list[str]:
-    """A key as the shell has it: of several columns their values with commas between them."""
+    """The parts of a key as users write it: the values of its columns, with commas between."""
     if len(source.key_columns) < _SEVERAL:
         return key
     return [value.strip() for value in key.split(",")]

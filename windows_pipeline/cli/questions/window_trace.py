@@ -27,7 +27,7 @@ _MOST_NAMED = 5
 
 
 class NamedRow(NamedTuple):
-    """What names the row of a window of rows, as far as it is given.
+    """What the user gives to identify the row of a row window.
 
     Attributes:
         partition: Its source partition.
@@ -63,15 +63,15 @@ def trace_window(
         settings: Where the tables lie.
         pipeline: The pipeline.
         windows_name: The window definition.
-        key: The window's key, as the shell has it.
-        time: When the window ends, or starts, as exactly as is known.
-        row: Of a window of rows what is known of its row.
+        key: The window's key, as the user writes it.
+        time: When the window ends, or starts, as exactly as the user knows.
+        row: For a row window, what the user knows of its row.
         limit: How many records to print.
         as_json: Whether to print JSON.
 
     Raises:
-        UnreadableTableError: A table is not for readers other than Spark.
-        ValueError: No window, or several, end or start then.
+        UnreadableTableError: Only Spark can read a table.
+        ValueError: No window, or several, end or start at the time.
     """
     if any(row) and not pipeline.windows[windows_name].row_key:
         raise ValueError(
@@ -92,7 +92,7 @@ def raised_alert(
     """The alert of an id, of one definition or of any.
 
     Raises:
-        UnreadableTableError: A table is not for readers other than Spark.
+        UnreadableTableError: Only Spark can read a table.
         ValueError: No alert has the id, or several have.
     """
     names = list(pipeline.windows)
@@ -107,8 +107,8 @@ def trace_alert(
     """Prints an alert, and its window as `trace_window` does.
 
     Raises:
-        UnreadableTableError: A table is not for readers other than Spark.
-        ValueError: The window is not there any more.
+        UnreadableTableError: Only Spark can read a table.
+        ValueError: The window does not exist any more.
     """
     store = WindowStore(pipeline, alert.windows_name, settings.warehouse)
     found = store.trace(store.window_of(alert))
@@ -178,8 +178,8 @@ def _print_reason(found: WindowTrace, grace_ms: int) -> None:
         return
     close = _text(_EPOCH + timedelta(milliseconds=closed_at_ms))
     CONSOLE.print(
-        f"final: arrival day {found.window.arrival_unit} moved the close time to {close}, past its "
-        f"end; the grace is {timedelta(milliseconds=grace_ms)}"
+        f"final: arrival day {found.window.arrival_unit} moved the close time to {close}, past the "
+        f"window's end; the grace is {timedelta(milliseconds=grace_ms)}"
     )
 
 
@@ -235,7 +235,7 @@ def _print_json(found: WindowTrace, alert: FoundAlert | None) -> None:
 
 
 def _bounds(window: StoredWindow) -> str:
-    """A window in a line; a window of a row with what names the row."""
+    """A window as one line; for a row window, with the values that identify its row."""
     bounds = f"{_text(window.start)} to {_text(window.end)}"
     count = counted(window.record_count, "record")
     of = window.other

@@ -97,7 +97,7 @@ def print_waiting(pipeline: str, waiting: WaitingDays, refused: Collection[str] 
 
 
 def print_bad_files(pipeline: str, bad: Sequence[BadFileError], ingested: set[date]) -> None:
-    """Prints which files are bad, and how their days go on.
+    """Prints which files are bad, and how to ingest their days.
 
     Args:
         pipeline: The pipeline's name.
@@ -111,31 +111,31 @@ def print_bad_files(pipeline: str, bad: Sequence[BadFileError], ingested: set[da
         say(
             "error",
             f"{pipeline}: {', '.join(map(str, missing))}: not ingested, as a file is bad; nothing "
-            "closes past a missing day. Mend or remove the file, then: windows-pipeline run "
+            "closes past a missing day. Fix or remove the file, then: windows-pipeline run "
             f"{pipeline}",
         )
     for day in sorted(days & ingested):
         say(
             "error",
             f"{pipeline}: {day}: not ingested again, as a file is bad; the day stays as it was. "
-            "Mend or remove the file, then: "
+            "Fix or remove the file, then: "
             f"windows-pipeline run {pipeline} --from {day} --to {day}",
         )
 
 
 def print_bad_files_of_stream(pipeline: str, bad: BadFileError) -> None:
-    """Prints which files are bad, and how their stream goes on."""
+    """Prints which files are bad, and how to resume their stream."""
     for error in bad.all:
         say("error", str(error))
     say(
         "error",
         f"{pipeline}: the files' micro-batch is not ingested, and the stream has stopped before "
-        f"it. Mend or remove each file, then: windows-pipeline stream {pipeline}",
+        f"it. Fix or remove each file, then: windows-pipeline stream {pipeline}",
     )
 
 
 def print_quarantined(pipeline: str, files: Sequence[QuarantinedFile], *, by_days: bool) -> None:
-    """Prints which bad files were left out, and how their records come in."""
+    """Prints which bad files were left out, and how to ingest them once they are fixed."""
     for file in files[:_MOST_NAMES]:
         say("warning", f"{file.file}: left out: {file.cause}; {file.fix}")
     if len(files) > _MOST_NAMES:
@@ -145,12 +145,12 @@ def print_quarantined(pipeline: str, files: Sequence[QuarantinedFile], *, by_day
     for day in sorted({file.arrival_unit for file in files if by_days})[:_MOST_NAMES]:
         say(
             "warning",
-            f"once mended, ingest it: windows-pipeline run {pipeline} --from {day} --to {day}",
+            f"once fixed, ingest it: windows-pipeline run {pipeline} --from {day} --to {day}",
         )
 
 
 def print_skipped(pipeline: str, skipped: Sequence[str]) -> None:
-    """Prints the names of what lies in the source's folder and is not ingested."""
+    """Prints the entries of the source's folder that are not ingested."""
     if not skipped:
         return
     CONSOLE.print(f"{pipeline}: skipped {len(skipped):,}:")
@@ -183,7 +183,7 @@ def print_changed(pipeline: str, changed: Sequence[ChangedFile]) -> bool:
 def print_without_records(files: Sequence[tuple[str, int]]) -> None:
     """Prints which files have bytes but gave no record."""
     for name, size_bytes in files[:_MOST_NAMES]:
-        say("warning", f"{name}: no record in {size_bytes:,} bytes; land what it should hold")
+        say("warning", f"{name}: no record in {size_bytes:,} bytes; land the file's records")
     if len(files) > _MOST_NAMES:
         say("warning", f"and {counted(len(files) - _MOST_NAMES, 'more file')} without a record")
 
@@ -212,7 +212,7 @@ class PrintedBatches:
 
     Attributes:
         number: How many came so far.
-        accepted: How many records of theirs were accepted.
+        accepted: How many of their records were accepted.
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -239,8 +239,8 @@ class PrintedBatches:
         )
         if result.passed_over:
             CONSOLE.print(
-                f"  passed over: {counted(result.passed_over, 'file')}, as links and days outside "
-                "the pipeline's partitions are"
+                f"  skipped: {counted(result.passed_over, 'file')}, which are links or in folders "
+                "of days outside the pipeline's partitions"
             )
         print_failed(self._pipeline.name, result.failed)
         self._any_undecided = self._any_undecided or bool(result.undecided)

@@ -19,7 +19,7 @@ from rich.table import Table as Grid
 from windows_pipeline.cli.terminal.console import CONSOLE, PlainConsole, UserStream, printable
 
 _MOST_WIDTH = 40
-"""A terminal shows at most so many characters of a value; a pipe gets them all."""
+"""The most characters of a value that a terminal shows; a pipe gets whole values."""
 _LEAST_COLUMNS = 2
 _LEAST_WIDTH = 12
 _GAP = 3
@@ -71,7 +71,7 @@ def print_grid(
 
 
 def print_json(tables: Sequence[tuple[str | None, pa.Table]], *, newest_last: bool = True) -> None:
-    """Prints the rows of tables as one JSON list, a row a line.
+    """Prints the rows of tables as one JSON list, one row per line.
 
     Args:
         tables: Rows by window definition. Where a definition is given, `_windows` names it; no
@@ -97,7 +97,7 @@ def json_rows(rows: pa.Table) -> list[dict[str, object]]:
 def _fitting(widths: Mapping[str, int], of_text: Collection[str], width: int) -> dict[str, int]:
     """The first columns that fit a width, and at least a few, with the width of each.
 
-    The last one is cut to what is left, if it is a text and some of it can be read.
+    The last column is cut to the rest of the width, if it holds text and enough of it fits.
     """
     found: dict[str, int] = {}
     left = width - _MARGIN

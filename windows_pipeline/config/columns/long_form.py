@@ -86,7 +86,7 @@ class Derived(NamedTuple):
 
     Attributes:
         text: Its expression.
-        inputs: The columns that it follows from, derived ones among them, in declared order.
+        inputs: The columns from which it is computed, derived ones among them, in declared order.
         type: Its declared type.
         readable: The columns that its expression may read, with their types in tables.
     """
@@ -210,11 +210,11 @@ def _path_problems(columns: Mapping[str, str | SourceColumn]) -> Iterator[Proble
 
 
 def _clash(path: Path, earlier: Path) -> str | None:
-    """What keeps a record's parts at two paths from being read side by side."""
+    """Why a record's values at two paths can't both be read; None if they can."""
     for one, other in zip(path, earlier, strict=False):
         if one != other:
             if one.lower() == other.lower():
-                return "has a name that Spark can't tell from another one: remove it, or else"
+                return "has a name that differs in case only, which Spark ignores: read this, or"
             return None
     if len(path) != len(earlier):
         return "is a field within a field that is read whole: read either this or"
@@ -260,7 +260,7 @@ def _why_not(name: str, later: str, reads: Mapping[str, list[str]]) -> str:
     circle = _way(later, name, reads)
     if circle is not None:
         way = " -> ".join([name, *circle])
-        return f"follows from itself ({way}); compute one of them from other columns"
+        return f"depends on itself ({way}); compute one of them from other columns"
     return f"reads {later!r}, a derived column below it; declare {later!r} above {name!r}"
 
 

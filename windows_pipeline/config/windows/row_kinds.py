@@ -144,7 +144,7 @@ class SlideRowsKind(RowKind):
         following: How far after the row the frame ends, in the same unit; None for an end at
             the row. One of both must be there.
         frames: Several frames by name, in place of `preceding` and `following`; each aggregate
-            says whose rows it takes, as in ``avg(amount) over hour``. None for a single frame.
+            names its frame, as in ``avg(amount) over hour``. None for a single frame.
     """
 
     kind: Literal["slide_rows"]

@@ -71,7 +71,8 @@ class Rule(Strict):
         when: SQL that is true for windows that break the rule.
         severity: A number, or SQL of a number; the worst window of an episode has the largest.
             Beside the columns of the result it may read `episode_ms`: the milliseconds from the
-            start of the episode to the end of the window; as a silence ends, to the next record.
+            start of the episode to the end of the window; at the end of a silence, to the key's
+            next record.
         description: What a broken rule means, for whoever gets the alert.
         level: How urgent it is.
         owner: Who takes care of it: an e-mail address, or `team:NAME`.
@@ -126,8 +127,8 @@ class Windows(Strict):
         trigger: When windows fire before they close (rule E2); None for windows that don't.
         process: A Python function that turns each firing into rows of the table `processed`; None
             for no such table (rule E3).
-        on_failed: Whether a day is published (`publish`) or not (`block`) in which an aggregate
-            that a rule reads can't be computed; its check fails either way (rule G3).
+        on_failed: Whether a day with an aggregate that a rule reads, but that can't be computed, is
+            published (`publish`) or not (`block`); the check fails either way (rule G3).
         checks: The user's own checks of the results, by name.
     """
 
@@ -204,7 +205,7 @@ class Windows(Strict):
     def checked_columns(self, columns: Mapping[str, str], table: str) -> dict[str, str]:
         """Returns the columns that the user's own checks of a table may read, with their types.
 
-        Of a key of several columns they read the parts.
+        For a key of several columns the checks read its parts.
 
         Args:
             columns: The types of the results, as of `result_columns`.
@@ -239,7 +240,7 @@ class Windows(Strict):
     def undecided_sql(self, columns: Mapping[str, str]) -> str | None:
         """The condition that some rule reads an aggregate which can't be computed (rule G3).
 
-        None if that can't be: no rule reads an aggregate that may fail.
+        None if no rule reads an aggregate that may fail.
         """
         read = frozenset().union(*(rule.reads for rule in self.alerts.values()))
         return _failed_sql([name for name in self.failure_messages(columns) if name in read])

@@ -1,4 +1,4 @@
-"""What Dagster's catalogue says of a table: its definition in words, its owners and its columns."""
+"""A table's entry in Dagster's catalogue: its definition in words, its owners and columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.text.markdown import code, plain, table
 
 _DIGITS = 12
-"""How much of a definition's digest is its code version."""
+"""The number of digits of a definition's digest that are its code version."""
 _TIMES = ("window_start", "window_end", "first_event_time", "last_event_time")
 
 
@@ -71,7 +71,7 @@ def table_spec(
 def column_lineage(
     pipeline: Pipeline, stored: Table, warehouse: str
 ) -> dict[str, dg.MetadataValue]:
-    """Which columns of raw_events the columns of a window definition's table are made of.
+    """The columns of raw_events from which a window table's columns are computed.
 
     Returns:
         Metadata of a materialization, where Dagster looks for it; none for a table of the source.

@@ -181,7 +181,7 @@ class EpisodeChecks:
 
 
 def _described(windows: Windows, name: str) -> str:
-    """What a rule's check warns of, and what the file says of the rule."""
+    """The description of a rule's check, with the rule's fields for people."""
     rule = windows.alerts[name]
     text = (
         "Warns of each day on which windows became final that break the rule "
@@ -200,7 +200,7 @@ def _instant(value: datetime) -> datetime:
 
 
 def _key_text(key: object) -> str:
-    """A key as a command takes it: of several columns their values with commas between them."""
+    """A key as commands take it; for several columns their values, with commas between."""
     return ",".join(map(str, key)) if isinstance(key, Row) else str(key)
 
 

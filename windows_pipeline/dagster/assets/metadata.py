@@ -48,7 +48,7 @@ def day_metadata(table: Table, result: JobResult, day: date) -> Metadata:
 
 
 def batch_metadata(batches: Sequence[BatchResult]) -> Metadata:
-    """What a stream's micro-batches brought."""
+    """The numbers of records and files of a stream's micro-batches."""
     metadata: Metadata = {
         "micro_batches": dg.MetadataValue.int(len(batches)),
         "accepted": dg.MetadataValue.int(sum(batch.accepted for batch in batches)),

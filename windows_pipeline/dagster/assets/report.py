@@ -135,7 +135,7 @@ class ResultEvents:
     def _materializations(
         self, table: Table, result: JobResult
     ) -> Iterator[dg.AssetMaterialization]:
-        """One materialization a day; the last one has what describes the whole table, too."""
+        """One materialization per day; the last one also has the whole table's metadata."""
         days = sorted(result.facts)
         drawn = self._plotted(table, days)
         for day in days:

@@ -45,13 +45,14 @@ class Waiting(BaseModel):
 
 
 class Cursor(BaseModel):
-    """What a tick leaves for the next one, by day.
+    """The state that a tick passes to the next one, by day.
 
     Attributes:
         waiting: The days that are not published.
         requested: The digests of the folders for which a run was requested, of days that are not
             published.
-        unchanged: The digests of the folders of published days that were found to be as ingested.
+        unchanged: The digests of the folders of published days that had not changed since
+            ingestion.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -75,7 +76,7 @@ class NewDays(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a tick found of the new days.
+    """The result of a tick for new days.
 
     Attributes:
         days: The days to run, without a gap; none if there is nothing to run.
@@ -252,7 +253,7 @@ def _changes(
     published: Collection[date],
     cursor: Cursor,
 ) -> tuple[list[str], dict[date, str]]:
-    """What changed in published days, in sentences; and the digests of those that did not."""
+    """Sentences on published days that changed, and the digests of days that did not."""
     watched = sorted(set(published).intersection(landed))[-_WATCHED_DAYS:]
     digests = {day: state.digest for day, state in folder_states(path, watched).items()}
     other = [day for day, digest in digests.items() if cursor.unchanged.get(day) != digest]
@@ -279,7 +280,7 @@ def _read(context: dg.SensorEvaluationContext) -> Cursor:
     try:
         return Cursor.model_validate_json(context.cursor)
     except ValidationError:
-        context.log.warning("the cursor must be one of this sensor, and is not; it begins again")
+        context.log.warning("the cursor must be one of this sensor, but is not; it begins again")
         return Cursor()
 
 

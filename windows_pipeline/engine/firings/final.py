@@ -32,7 +32,7 @@ def at_closing(
         arrival: Their names.
 
     Returns:
-        The columns of `fire`, a row a window.
+        The columns of `fire`, one row for each window.
     """
     firings = windows.drop("closed").withColumns(
         {

@@ -91,7 +91,7 @@ def combine_slices(aggregate: Aggregate, slices: pa.Table, records: WindowedReco
         records: The slices as if each were a record, and the windows.
 
     Returns:
-        A value a window, of type `Aggregate.result_type`; see `aggregate_windows`.
+        One value for each window, of type `Aggregate.result_type`; see `aggregate_windows`.
 
     Raises:
         ArithmeticError: A sum or mean does not fit its type (rule G2); names the window. No slice
@@ -143,7 +143,7 @@ def _of_sums(aggregate: Aggregate, states: pa.Array, records: WindowedRecords) -
         return integer_sum(aggregate, high, low, count, records)
     if aggregate.function is Function.AVG:
         return integer_mean(high, low, count)
-    raise ValueError(f"{aggregate}: must be a function that slices combine, and is none")
+    raise ValueError(f"{aggregate}: must be a function that can be computed from slices")
 
 
 def _sum_of_doubles(states: pa.Array, records: WindowedRecords, by: np.ndarray) -> np.ndarray:

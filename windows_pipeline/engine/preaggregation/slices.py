@@ -1,4 +1,4 @@
-"""Aggregates records before the shuffle, one row a key and slice (rule C2).
+"""Aggregates records before the shuffle, into one row for each key and slice (rule C2).
 
 A slice is a piece of time that no bound of a hopping window cuts: the same windows contain all its
 records, except for those that were closed when a record came. It is gcd(size, advance) long, or
@@ -191,7 +191,7 @@ def _state(aggregate: Aggregate, kind: T.DataType) -> Column:
         case Function.LAST:
             return F.max(F.when(value.isNotNull(), time_and_value))
     if aggregate.function not in (Function.SUM, Function.AVG, *VARIANCES):
-        raise ValueError(f"{aggregate}: must be a function that has a partial result, and has none")
+        raise ValueError(f"{aggregate}: must be a function that has a partial result, but has none")
     values = F.count(value).alias(VALUES)
     if aggregate.function in VARIANCES or isinstance(kind, _DOUBLES):
         return F.struct(*_unit(aggregate, kind), *_sums_of_limbs(aggregate, kind), values)

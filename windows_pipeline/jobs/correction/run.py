@@ -50,7 +50,7 @@ from windows_pipeline.storage.tables import (
 
 @dataclass(frozen=True)
 class Corrected:
-    """What a correction did to a day.
+    """The changes of a correction in a day.
 
     Attributes:
         windows: How many final windows it `changed`, `retracted` and `added`.
@@ -135,16 +135,16 @@ def correct(
 
 @dataclass(frozen=True)
 class CorrectionPlan:
-    """A correction that may begin, or go on where it was stopped.
+    """A correction that may begin, or resume where it was stopped.
 
     Attributes:
         job: The windows to correct.
-        log: The arrival log, by which no micro-batch was under way.
+        log: The arrival log, according to which no micro-batch was running.
         asked: The first and the last day to recompute.
         cause: Why.
         grace_changed: Whether the tables follow another grace.
         other_tables: The tables of firings and notifications, if there are any.
-        unfinished: The correction to go on with; None to begin a new correction.
+        unfinished: The correction to resume; None to begin a new correction.
     """
 
     job: KeyedWindowsJob
@@ -161,7 +161,7 @@ class CorrectionPlan:
         report: Callable[[str], None] = lambda _: None,
         begin: Callable[[str], None] = lambda _: None,
     ) -> CorrectionResult:
-        """Begins the correction or goes on with it; see `correct`.
+        """Begins or resumes the correction; see `correct`.
 
         Raises:
             ValueError: A raw day is missing.
@@ -213,7 +213,7 @@ def plan_correction(
 ) -> CorrectionPlan:
     """Requires that the days can be corrected now; for arguments and errors see `correct`."""
     if not cause.strip():
-        raise ValueError(f"cause must say why published results are corrected, and is {cause!r}")
+        raise ValueError(f"cause must say why published results are corrected, but is {cause!r}")
     tables = window_tables(pipeline, windows_name, settings.warehouse).before_correction()
     for table in (tables.keyed_windows, tables.late_records, tables.final_windows):
         table.require(spark)
@@ -282,7 +282,7 @@ def finish_correction(
 def corrected_units(
     spark: SparkSession, tables: WindowTables, number: int
 ) -> dict[date, Corrected]:
-    """What a correction did, by day."""
+    """The changes of a correction, by day."""
     listed = tables.corrections.read(spark).where(F.col("correction") == number)
     alerts = tables.alerts.read(spark)
     retracted = alerts.where(F.col("retracted_by") == number)
@@ -336,7 +336,7 @@ def _asked_days(
     end = last if first and last else latest
     if end < start or end > latest:
         raise ValueError(
-            f"from {start} to {end}: {tables.final_windows.name} must have these days, and has "
+            f"from {start} to {end}: {tables.final_windows.name} must have these days, but has "
             f"published days from {earliest} to {latest}; name the first day that changed, and a "
             "later day or none"
         )

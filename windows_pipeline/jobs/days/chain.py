@@ -75,8 +75,8 @@ def rebuild(
     If a micro-batch was stopped and the definition was changed since, the rebuilt tables have the
     micro-batch if the log has it; the stream then ends it in the other tables.
 
-    A rebuild from a step mends damage of its tables and those after it: a table that cannot be
-    replaced, as its log is damaged, is set aside and created again.
+    A rebuild from a step repairs the step's tables and later ones: a table that cannot be replaced,
+    as its log is damaged, is set aside and created again.
 
     Args:
         spark: The session.
@@ -91,7 +91,7 @@ def rebuild(
     Raises:
         BadFileError: A landed file is bad (A8), and raw_events follows an old definition.
         BatchUnfinishedError: The last micro-batch of its stream is not in all tables, and the
-            stream can go on, as no definition was changed.
+            stream can resume, as no definition was changed.
         BatchCameError: A micro-batch came meanwhile; another rebuild is needed.
         ValueError: raw_events follows an old definition, and the source can't be read by days.
     """
@@ -195,10 +195,10 @@ def announce(
 ) -> None:
     """Stops micro-batches from here on, then requires that no earlier micro-batch is running.
 
-    If a table is replaced already, a rebuild was stopped, and goes on now.
+    If a table is replaced already, a rebuild was stopped, and is resumed now.
 
     Raises:
-        BatchUnfinishedError: A micro-batch is running or unfinished, and its stream can go on, as
+        BatchUnfinishedError: A micro-batch is running or unfinished, and its stream can resume, as
             no definition was changed; the tables are unchanged.
     """
     existing = [table for table in tables if table.exists(spark)]

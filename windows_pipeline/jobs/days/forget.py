@@ -28,7 +28,7 @@ def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day:
 
     Raises:
         FedByStreamError: A stream fills the tables.
-        ValueError: Later days or final windows follow from the day.
+        ValueError: Later days or final windows depend on the day.
     """
     raw = RawEventsJob(pipeline, settings)
     log = raw.arrived_so_far(spark)
@@ -52,7 +52,7 @@ def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day:
 def _require_inconsequential(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, day: date, ingested: set[date]
 ) -> None:
-    """Requires that no final window and no later day follows from a day.
+    """Requires that no final window and no later day depends on a day.
 
     Raises:
         ValueError: The day closed windows, or the day after it is ingested.
@@ -68,7 +68,7 @@ def _require_inconsequential(
         return
     why = "later days follow it" if later else f"it closed windows of {', '.join(closed)}"
     raise ValueError(
-        f"{pipeline.name}: {day} can be taken away only while nothing follows from it, and {why}. "
+        f"{pipeline.name}: {day} can be removed only while nothing depends on it, but {why}. "
         "Remove the wrong files from its folder and ingest it again: windows-pipeline run "
         f"{pipeline.name} --from {day} --to {day}. Then correct the final windows"
     )

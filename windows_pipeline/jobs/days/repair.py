@@ -1,4 +1,4 @@
-"""Rebuilds damaged tables that follow from raw_events and arrival_log.
+"""Rebuilds damaged tables that are computed from raw_events and arrival_log.
 
 Nothing here writes raw_events or arrival_log, and no damaged file is deleted: it is set aside. A
 final window changes by a correction only, which lists it with the cause (rule E1).
@@ -35,7 +35,7 @@ from windows_pipeline.storage.tables import (
 )
 
 CAUSE = "repair of damaged files"
-"""Stands as the cause in the rows of corrections."""
+"""The cause in the rows of corrections."""
 _SET_ASIDE = "_damaged"
 _STEPS = ("keyed_windows", "alerts", "firings")
 _STEP_OF = {
@@ -51,7 +51,7 @@ _STEP_OF = {
 
 
 class RepairRefusedError(Exception):
-    """Tables cannot be rebuilt, as what they follow from is damaged; the message names the fix."""
+    """Tables cannot be rebuilt, as tables that they need are damaged; the message has the fix."""
 
 
 @dataclass
@@ -95,7 +95,7 @@ class RepairPlan:
         return not (self.of_windows or self.bookkeeping or self.lists)
 
     def lines(self, pipeline: Pipeline) -> Iterator[str]:
-        """What the repair does, a line a step."""
+        """The steps of the repair as text, one line each."""
         for repair in self.of_windows:
             name = f"{pipeline.name}/{repair.windows_name}"
             for table in sorted(repair.unreadable):
@@ -109,7 +109,7 @@ class RepairPlan:
                 days = f"from {units[0]} to {units[-1]}" if units else "of all days"
                 yield (
                     f"{name}/final_windows: windows {days} are computed again; each that differs "
-                    f"from what is left is changed and listed in corrections (cause: {CAUSE})"
+                    f"from the remaining rows is listed in corrections (cause: {CAUSE})"
                 )
             if "alerts" in repair.steps:
                 yield f"{name}/alerts: retracted alerts of earlier corrections cannot be restored"
@@ -118,8 +118,8 @@ class RepairPlan:
         files = f"{pipeline.name}/_landed_files"
         for bookkeeping in self.bookkeeping:
             then = (
-                "every file of the days so far is then said to have come later, until the days are "
-                f"ingested again: windows-pipeline run {pipeline.name} --from DAY --to DAY"
+                "check then reports each landed file as new, until its day is ingested again: "
+                f"windows-pipeline run {pipeline.name} --from DAY --to DAY"
                 if bookkeeping.name == files
                 else "the next run computes its days again"
             )
@@ -139,8 +139,7 @@ def plan_repair(
     """Decides what is to be rebuilt; writes nothing.
 
     Raises:
-        RepairRefusedError: raw_events or arrival_log is damaged, so that nothing can follow from
-            them.
+        RepairRefusedError: raw_events or arrival_log is damaged, so no table can be rebuilt.
     """
     found = [one for one in findings if one.file != LIST_NAME]
     with_lists = {one.table for one in findings if one.file == LIST_NAME}
@@ -149,7 +148,7 @@ def plan_repair(
     broken = sorted({one.table for one in found if one.table in needed and one.fix is Fix.SOURCE})
     if broken:
         raise RepairRefusedError(
-            f"{' and '.join(broken)} must be undamaged, as the other tables follow from them; "
+            f"{' and '.join(broken)} must be undamaged, as other tables are computed from them; "
             "nothing was written"
         )
     of_windows = []
@@ -211,7 +210,7 @@ def run_repair(
     plan: RepairPlan,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, JobResult]]:
-    """Does what a plan says; a repair that was killed and is planned and run again ends the same.
+    """Carries out a plan; after a kill, planning and running it again ends with the same tables.
 
     Yields:
         The name of each job's first table, and the job's result. After a result that was not
@@ -221,7 +220,7 @@ def run_repair(
         BatchUnfinishedError: A micro-batch is running or unfinished.
         CorrectionUnfinishedError: A correction is unfinished.
     """
-    # Jobs store their computed days in them.
+    # First, as jobs write their days to these tables.
     for table in plan.bookkeeping:
         set_aside(Path(table.location))
     for repair in plan.of_windows:
@@ -247,7 +246,7 @@ def _repaired(
     days = sorted({row.arrival_unit for row in log})
     keyed = [job for job in computed_again if isinstance(job, KeyedWindowsJob)]
     later = [job for job in computed_again if job not in keyed]
-    # A correction reads them, too.
+    # A correction reads these tables, too.
     for table in (table for job in later for table in job.tables):
         table.replace_by_empty(spark)
     steps: list[Callable[[], Iterable[tuple[str, JobResult]]]] = [

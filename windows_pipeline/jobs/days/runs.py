@@ -108,7 +108,7 @@ def of_all(pipeline: Pipeline, days: set[date]) -> DaysByWindows:
 
 
 def days_waiting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> WaitingDays:
-    """The days without results; none if a stream fills the tables, as it computes them itself."""
+    """The days without results; none of a stream, which computes its days itself."""
     log = _log(spark, pipeline, settings)
     ingested = [] if is_of_stream(log) else _ingested(log)
     return _waiting(spark, pipeline, settings, ingested)
@@ -119,7 +119,7 @@ def files_without_records(
 ) -> list[FileState]:
     """The ingested files that have bytes but gave no record, by day and name.
 
-    A CSV file of a header alone and a Parquet file without rows are right, and left out.
+    A CSV file of a header alone and a Parquet file without rows are valid, and left out.
     """
     table = landed_files_table(pipeline, settings.warehouse)
     if not table.exists(spark) or pipeline.source.format == "parquet":
@@ -257,7 +257,7 @@ def _ingest(
     days: list[date],
     found_bad: Callable[[BadFileError], None],
 ) -> tuple[JobResult | None, set[date]]:
-    """Ingests the days without a bad file; some files show only in a task that they are bad.
+    """Ingests the days without a bad file; only a Spark task finds out that some files are bad.
 
     Returns:
         The job's result, None if no day is without a bad file; and the days left out.

@@ -76,8 +76,8 @@ def aggregate_windows(
         records: The records and the windows.
 
     Returns:
-        A value a window, of type `Aggregate.result_type`; null where it can't be computed, if
-        `records` notes failures (rule G3).
+        One value for each window, of type `Aggregate.result_type`; null where it can't be computed,
+        if `records` notes failures (rule G3).
 
     Raises:
         ArithmeticError: A sum or mean does not fit its type (rule G2).

@@ -21,7 +21,7 @@ class Contents(Protocol):
         ...
 
     def accumulator(self) -> Any:
-        """What the user's functions accumulated of the values."""
+        """The user's accumulator of the values inside."""
         ...
 
 

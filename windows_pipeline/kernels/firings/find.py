@@ -301,7 +301,7 @@ def _silences(
 ) -> Firings:
     """Fires each window that no record entered, once, at the advance that closes it (rule B8).
 
-    The end of the input closes none of them: it is not known that no further record comes.
+    The end of the input closes no such window, as further records may come.
     """
     closing = np.searchsorted(clocked.advances, requested.end_ms + 1 + lateness_ms)
     fires = is_silent & (closing < known_advances)

@@ -85,12 +85,12 @@ def _fire_window(
     Args:
         state: The window's state, without records.
         records: The records within its bounds, in order of arrival.
-        maker: The record that makes it.
+        maker: The record that makes the window.
         clocked: All records.
         policy: See `window_state.policy_of`.
         entries: The records of the panes so far.
         firings: The firings so far.
-        used: How many firings and how many entries there are, which changes.
+        used: How many firings and how many entries there are; changed in place.
 
     Returns:
         The entries and the firings.
@@ -110,7 +110,7 @@ def _fire_window(
     quiet = quiet_until(state, advances, policy)
     for i in records[found:]:
         if clock_ms[i] >= closes:
-            break  # all later records met a later clock
+            break  # all later records have a later clock
         # Most records are only added to the pane, without the calls below.
         if entry[i] <= quiet and clock_ms[i] < state[PASS] and state[COUNT] + 1 != every_n:
             entries[end] = i

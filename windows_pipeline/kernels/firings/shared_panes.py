@@ -1,4 +1,4 @@
-"""Fills the panes of overlapping windows in one pass: records that several show enter once."""
+"""Fills panes of overlapping windows in one pass: a record that several show enters once."""
 
 from __future__ import annotations
 

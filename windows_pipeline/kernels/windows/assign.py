@@ -39,7 +39,7 @@ class Assignment(NamedTuple):
 
 
 def assign(spec: AssignedWindows, time_ms: np.ndarray, close_ms: np.ndarray) -> Assignment:
-    """Assigns records that met these close times (`NEVER_MS` for none) to windows."""
+    """Assigns records to windows, by the close times at their arrival (`NEVER_MS` for none)."""
     first_end_ms, last_end_ms = _ends(spec, time_ms)
     # Hopping and tumbling windows do not contain their end: one that ends at the close is closed.
     open_end_ms = _next_end(spec, close_ms) if isinstance(spec, TimeWindows) else close_ms

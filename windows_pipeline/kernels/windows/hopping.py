@@ -38,7 +38,7 @@ def hopping_sweep(
         is_new: Whether the record came with the day that the group is computed for.
         close_before_ms: By group, the close time before that day (rule A4).
         close_after_ms: By group, the close time after it.
-        advance_ms: From one window to the next.
+        advance_ms: The time from one window's start to the next one's.
         emit_empty: Whether closed windows without records are results.
 
     Returns:

@@ -76,7 +76,7 @@ def rejected_records(
 
     Raises:
         TableDamagedError: A file of the table is damaged.
-        UnreadableTableError: The table is not for readers other than Spark.
+        UnreadableTableError: Only Spark can read the table.
     """
     if not key_texts or times is None or None in times:
         return ()
@@ -101,7 +101,7 @@ def skipped_files(pipeline: Pipeline, warehouse: str) -> tuple[SkippedFile, ...]
 
     Raises:
         TableDamagedError: A file of the table is damaged.
-        UnreadableTableError: The table is not for readers other than Spark.
+        UnreadableTableError: Only Spark can read the table.
     """
     spec = source_tables(pipeline, warehouse).quarantined_files
     table = None if spec is None else _opened(spec)

@@ -37,7 +37,7 @@ class DefinitionRows:
         return KeyColumn(pa.struct(parts) if len(parts) > 1 else parts[0].type)
 
     def of_key(self, keys: KeyRange, times: Span) -> pa.Table:
-        """The rows of one key of the definition, within a time; in no order."""
+        """The rows of one key of the definition, within a span of event time; in no order."""
         wanted = {_EVENT_TIME: times}
         if self._windows.key is None:
             return self._raw.read(Wanted(keys, wanted))
@@ -50,7 +50,7 @@ class DefinitionRows:
         return rows.filter(reduce(pc.and_, masks)) if masks else rows
 
     def passing(self, keys: KeyRange, times: Span) -> pa.Table:
-        """The rows of one key, within a time, that pass the definition's filter.
+        """The rows of one key, within a span of event time, that pass the definition's filter.
 
         Raises:
             UnreadableTableError: Only Spark can tell whether a row passes.
@@ -61,13 +61,13 @@ class DefinitionRows:
         found = [self.passes(row) for row in python_rows(rows)]
         if None in found:
             raise UnreadableTableError(
-                f"where: without Spark, a filter must be of comparisons, sums and 'in', and this "
-                f"one has more: {self._windows.where}; read its records with Spark"
+                "where: without Spark, a filter must have only comparisons, sums and 'in', but "
+                f"this one has more: {self._windows.where}; read its records with Spark"
             )
         return rows.filter(booleans([each is True for each in found]))
 
     def of_arrival(self, partition: str, offset: int, day: date | None) -> Iterator[pa.Table]:
-        """The rows of an offset of a source partition: one an arrival day; file by file."""
+        """The rows with an offset of a source partition, one for each arrival day; file by file."""
         wanted = Wanted(days=None if day is None else frozenset((day,)))
         for file in self._raw.files(wanted):
             numbers = self._raw.read(wanted, [file], ["source_partition", "offset"])

@@ -40,7 +40,7 @@ _ORDER = ("event_time", *_ARRIVAL)
 _Arrival = tuple[date, str, int]
 _MOST_ROWS = 250_000
 MOST_EXPLAINED = 20
-"""So many records are explained, unless the caller asks for more."""
+"""How many records are explained by default."""
 _NOT_YET = ": its first window was closed as it arrived, and no open window holds it"
 _NOT_MERGED = ": another source partition may still bring a record before it"
 _LATE = {
@@ -61,7 +61,7 @@ class Explainer:
         Raises:
             NoTableError: Nothing is ingested yet.
             TableDamagedError: A file of a table is damaged.
-            UnreadableTableError: A table is not for readers other than Spark.
+            UnreadableTableError: Only Spark can read a table.
         """
         self._pipeline, self._name, self._warehouse = pipeline, windows_name, warehouse
         self._windows = pipeline.windows[windows_name]
@@ -189,7 +189,7 @@ class Explainer:
     def _fate(
         self, row: Mapping[str, Any], met: MetTimes | None
     ) -> tuple[Fate, str, tuple[StoredWindow, ...]]:
-        """What became of a record, why, and the windows that count it."""
+        """A record's fate, the reason, and the windows that count it."""
         is_in = self._rows.passes(row)
         if is_in is False:
             return Fate.FILTERED_OUT, f"it does not pass the filter: {self._windows.where}", ()
@@ -215,7 +215,7 @@ class Explainer:
 
     @property
     def _not_stored(self) -> str:
-        """What the table of windows as they stand now lacks."""
+        """The text on windows that the table of current windows lacks; empty if it lacks none."""
         if self._windows.row_key:
             return "; the window of a row is stored once it is final"
         if not self._windows.partial_results:

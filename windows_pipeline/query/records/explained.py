@@ -37,8 +37,8 @@ class ExplainedRecord:
         offset: Its offset in its arrival day and source partition.
         fate: What became of it.
         reason: Why, in a sentence.
-        windows: The windows that count it, as they stand now, by start; of a window of rows the
-            record's own. Where only Spark can tell whether the record passes the filter, the
+        windows: The windows that count it, in their current state, by start; for row windows the
+            record's own window. Where only Spark can tell whether the record passes the filter, the
             windows that count it if it does.
         stream_time: The stream time of its source partition as it arrived; None if the record
             waits.

@@ -1,7 +1,7 @@
 """Evaluates a definition's filter for one record, without Spark (rule A9).
 
-It knows the plain part of the grammar: comparisons, `and`, `or`, `not`, `in`, `between`, `is`,
-`coalesce`, `if`, `case` and arithmetic, with Spark's values. Of all else only Spark can tell.
+This module evaluates the plain part of the grammar as Spark does: comparisons, `and`, `or`, `not`,
+`in`, `between`, `is`, `coalesce`, `if`, `case` and arithmetic. Any other part needs Spark.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from windows_pipeline.alerts.rule_sql import parse_expression
 _MOST_DIGITS = 18
 """Spark rounds sums and products of longer decimals; here they are exact."""
 _INT_END = 2**31
-"""Beyond, Spark's result depends on whether the operands are of type int or bigint."""
+"""From this number on, Spark's result depends on the operands' types, int or bigint."""
 _DATE_CHARACTERS = 10
 
 
@@ -121,12 +121,12 @@ def _chosen(node: exp.Expr, record: _Record) -> Any:
 
 
 def _arithmetic(node: exp.Expr, record: _Record) -> Any:
-    """The result of an operation on numbers; null for one that has none, as a filter has it."""
+    """The result of an operation on numbers; null where an operand is, and for a division by 0."""
     first, second = _value(node.this, record), _value(node.expression, record)
     if first is None or second is None:
         return None
     kinds = {type(first), type(second)}
-    # Of two decimals the result has a scale that Spark decides.
+    # Spark decides the scale of a decimal result.
     if not kinds <= {int, float, Decimal} or (Decimal in kinds and float not in kinds):
         raise _OnlySparkTellsError
     if isinstance(node, exp.Div):

@@ -57,8 +57,8 @@ def records_of_window(
     Raises:
         NoTableError: A table does not exist.
         TableDamagedError: A file of a table is damaged.
-        UnreadableTableError: A table is not for readers other than Spark, or only Spark can tell
-            whether a record passes the definition's filter.
+        UnreadableTableError: Only Spark can read a table, or can tell whether a record passes the
+            definition's filter.
     """
     windows = pipeline.windows[windows_name]
     spec = windows.spec
@@ -86,7 +86,7 @@ def records_of_window(
 def _run_around(
     raw: DefinitionRows, keys: KeyRange, bounds: tuple[int, int], gap_us: int
 ) -> pa.Table:
-    """A key's records between two silences longer than the gap, of which a session is a part."""
+    """The key's records around a session, on each side up to a silence longer than the gap."""
     first_us, last_us = bounds
     reach_us = gap_us
     while True:
@@ -133,7 +133,7 @@ def _arrival(record: ArrivedRecord) -> tuple[int, str, date, int]:
 
 
 def _with_times(rows: pa.Table, counted: Sequence[ArrivedRecord]) -> pa.Table:
-    """The rows of the records, with what they met when they arrived."""
+    """The counted records' rows, with `stream_time`, `close_time` and `late_by_ms`."""
     chosen = np.zeros(rows.num_rows, dtype=bool)
     in_rows = sorted(counted)
     chosen[[record.position for record in in_rows]] = True

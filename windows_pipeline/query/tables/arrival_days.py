@@ -40,7 +40,7 @@ def log_parts(arrival_log: TableSpec, open_table: OpenTable = LocalTable) -> tup
 
     Raises:
         TableDamagedError: A file of the table is damaged.
-        UnreadableTableError: The table is not for readers other than Spark.
+        UnreadableTableError: Only Spark can read the table.
     """
     try:
         table = open_table(arrival_log)

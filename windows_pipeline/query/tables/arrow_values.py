@@ -1,6 +1,6 @@
-"""Values of Arrow made from buffers: `pyarrow.array` and `pyarrow.scalar` would import pandas.
+"""Makes Arrow's values from buffers, without `pyarrow.array` and `pyarrow.scalar`.
 
-That takes half a second, and a command answers at once without it.
+Those import pandas, which takes half a second; without it a command answers at once.
 """
 
 from __future__ import annotations

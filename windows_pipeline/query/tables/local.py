@@ -59,7 +59,7 @@ class LocalTable:
         Raises:
             NoTableError: The table does not exist.
             TableDamagedError: The log is not as it was written.
-            UnreadableTableError: Its folder or its files are not for readers other than Spark, or
+            UnreadableTableError: Only Spark can read its folder or its files, or
                 it has no such version.
         """
         self.spec = spec
@@ -139,7 +139,7 @@ class LocalTable:
     def _require_newest(self, gone: FileNotFoundError) -> None:
         if self.version != open_table(self.spec).version():
             raise UnreadableTableError(
-                f"{self.spec.name}: the files of version {self.version} must be there, and are "
+                f"{self.spec.name}: the files of version {self.version} must be there, but are "
                 "gone: later versions do not need them, and maintenance deletes such files. Call "
                 "refresh(), or open the newest version"
             ) from gone
@@ -220,7 +220,7 @@ def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
     Raises:
         NoTableError: The table does not exist.
         TableDamagedError: The log is not as it was written.
-        UnreadableTableError: Its folder is not for readers other than Spark, or it has no such
+        UnreadableTableError: Only Spark can read its folder, or it has no such
             version.
     """
     location = spec.location
@@ -236,7 +236,7 @@ def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
             return DeltaTable(location, version=version)
         except DeltaError as error:
             raise UnreadableTableError(
-                f"{spec.name}: must have version {version} in its log, and has not: "
+                f"{spec.name}: must have version {version} in its log, but does not: "
                 f"{str(error).splitlines()[0]}; open the newest version"
             ) from error
     with damage_of(spec.name, of_log=True):

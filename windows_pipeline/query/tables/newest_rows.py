@@ -21,7 +21,7 @@ from windows_pipeline.storage.files.data_file import open_data_file
 from windows_pipeline.storage.files.delta_log import exact_files
 
 _BATCH_ROWS = 8_192
-"""So many rows are in memory at a time, besides the newest rows so far."""
+"""The most rows that are in memory at a time, besides the newest rows so far."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class NewestRows:
 
     Attributes:
         rows: The rows, newest first, with all columns of the table.
-        are_more: Whether there are older rows within the days asked for.
+        are_more: Whether the days have older rows, too.
     """
 
     rows: pa.Table
@@ -61,7 +61,7 @@ def newest_rows(
     Raises:
         NoTableError: The table does not exist.
         TableDamagedError: A file of the table is not as it was written, or gone.
-        UnreadableTableError: Its folder or its files are not for readers other than Spark.
+        UnreadableTableError: Only Spark can read its folder or its files.
     """
     with damage_of(spec.name):
         return _newest_rows(spec, limit, (first, last), null_column, order)

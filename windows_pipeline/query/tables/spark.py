@@ -61,7 +61,7 @@ class SparkTable:
             self.schema = arrow_schema(self._frame.schema)
         except PySparkException as error:
             raise UnreadableTableError(
-                f"{spec.name}: must have version {self.version} in its log, and has not: "
+                f"{spec.name}: must have version {self.version} in its log, but does not: "
                 f"{str(error).splitlines()[0]}; open the newest version"
             ) from error
 

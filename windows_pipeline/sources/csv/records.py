@@ -53,7 +53,7 @@ def _not_text(header: bytes, form: CsvForm, file: str) -> BadFileError:
     fix = "write it in that encoding, or name its own under source.encoding, such as latin-1"
     if header.startswith(_UTF_16_BOMS):
         fix = "it begins as UTF-16 does: write 'encoding: utf-16' in source"
-    cause = f"its header must be {form.encoding} text, and is {header[:40]!r}"
+    cause = f"its header must be {form.encoding} text, but is {header[:40]!r}"
     return BadFileError(file, cause, fix)
 
 
@@ -67,7 +67,7 @@ def names_in(header: bytes, form: CsvForm, file: str) -> list[str]:
     if names is None:
         raise BadFileError(
             file,
-            f"its header must be a CSV record, and is {_short(header)}",
+            f"its header must be a CSV record, but is {_short(header)}",
             "end each field that begins with a quote with a quote",
         )
     if len(names) > _MOST_COLUMNS:

@@ -79,7 +79,7 @@ def explained(error: Exception, spark: SparkSession, topic: KafkaTopic) -> Excep
         return KafkaUnavailableError(
             f"{name}: no answer within {topic.api_timeout} ms: no broker runs "
             "there, or the topic was deleted while it was read. Start the broker, or correct "
-            "servers and security options; then run again, and the stream goes on where it stopped"
+            "servers and security options; then run again, and the stream resumes where it stopped"
         )
     if _NO_CLIENT.search(text):
         return KafkaUnavailableError(

@@ -99,11 +99,11 @@ def read_topic(spark: SparkSession, topic: KafkaTopic) -> DataFrame:
         topic: The topic to read.
 
     Returns:
-        A streaming frame, one row a record, in order of offset within a partition:
+        A streaming frame, one row per record, in order of offset within a partition:
         `source_partition` (string: Kafka's partition number), `offset` (bigint: Kafka's),
-        `original` (string: the record's value, bytes that are no UTF-8 as U+FFFD; null as
-        Kafka has it), `arrived_at` (timestamp: Kafka's, in whole milliseconds; by the topic's
-        setting the producer's or the broker's) and `key` (string: Kafka's key, like `original`).
+        `original` (string: the record's value, bytes that are no UTF-8 as U+FFFD; null as Kafka has
+        it), `arrived_at` (timestamp: Kafka's, in whole milliseconds; by the topic's setting the
+        producer's or the broker's) and `key` (string: Kafka's key, like `original`).
     """
     reader = _configured(spark.readStream, topic)
     reader = reader.option("subscribe", topic.topic).option("startingOffsets", topic.starting)

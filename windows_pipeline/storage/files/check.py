@@ -1,4 +1,4 @@
-"""Compares a table's files with what was written: digests, sizes, and Delta's log. No Spark."""
+"""Compares a table's files with their digests and sizes, and checks Delta's log. No Spark."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _difference(known: FileDigest, found: FileDigest | None) -> str | None:
 
 
 def _log_damages(folder: Path, names: list[str], known: dict[str, FileDigest]) -> Iterator[Damage]:
-    """Commits that are missing or no JSON, and checkpoints that are no Parquet."""
+    """Missing commits, commits that are not JSON, and checkpoints that are not Parquet."""
     commits = {int(name[:20]) for name in names if name.endswith(".json")}
     checkpoints = {int(name[:20]) for name in names if name.endswith(".parquet")}
     remembered = {

@@ -54,7 +54,7 @@ class TableDamagedError(Exception):
         self.lines = (
             f"{table}: a file of the table is damaged or gone",
             f"{file or 'its log, or one of its data files'}: {cause}",
-            f"to see all damage and what mends it: windows-pipeline check {pipeline} --files",
+            f"to see all damage and how to fix it: windows-pipeline check {pipeline} --files",
         )
         super().__init__("\n  ".join(self.lines))
 

@@ -61,7 +61,7 @@ def _wrong(opened: pq.ParquetFile, schema: pa.Schema, row_count: int | None) -> 
     groups = sum(footer.row_group(number).num_rows for number in range(footer.num_row_groups))
     counts = {footer.num_rows, groups, footer.num_rows if row_count is None else row_count}
     if len(counts) > 1:
-        return f"must have one number of rows, and has {' or '.join(map(str, sorted(counts)))}"
+        return f"must have one number of rows, but has {' or '.join(map(str, sorted(counts)))}"
     for column in opened.schema_arrow:
         if column.name not in schema.names and not column.name.startswith(_OF_DELTA):
             return f"has a column {column.name!r}, which the table has not"

@@ -1,4 +1,4 @@
-"""Whether a stream's checkpoint is as Spark wrote it and fits the tables, and what mends it."""
+"""Whether a stream's checkpoint is as Spark wrote it and fits the tables, and how to fix it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PUT_BACK = (
     "put the checkpoint back as it was when the tables were written last; or delete the pipeline's "
     "folder of tables and start over"
 )
-"""What mends a checkpoint whose damaged file says which records the tables have."""
+"""The fix for a checkpoint whose damaged file says which records the tables have."""
 RUN_AGAIN = (
     "then run the stream again: it computes at most the last micro-batch again, and the tables "
     "take no row twice"
@@ -44,7 +44,7 @@ def is_commit(file: str) -> bool:
 
 
 def way_out(folder: str, files: Sequence[str]) -> str:
-    """What mends damaged files of a checkpoint with the least loss.
+    """The fix for damaged files of a checkpoint with the least loss.
 
     Commits are deleted with their checksum files, as Hadoop writes no file beside an old one.
 
@@ -61,7 +61,7 @@ def way_out(folder: str, files: Sequence[str]) -> str:
 
 
 def lacking(checkpoint: str, last: int, is_there: Callable[[str], bool]) -> str | None:
-    """What a checkpoint lacks of what a stream needs to go on; None if nothing.
+    """What a checkpoint lacks for a stream to resume; None if nothing.
 
     Args:
         checkpoint: The checkpoint's folder.
