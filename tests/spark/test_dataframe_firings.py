@@ -177,7 +177,7 @@ def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSessio
     got = [
         (
             r["_computed_day"] // 4,
-            r.after_at,
+            r["_after_at"],
             r.user,
             r["_window_start_ms"],
             r["_window_end_ms"],
@@ -190,7 +190,7 @@ def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSessio
     assert in_order(got) == in_order(expected)
     units = [row["_computed_day"] % 4 for row in found]
     assert all(
-        cuts[unit] <= row.after_at < cuts[unit + 1] for unit, row in zip(units, found, strict=True)
+        cuts[unit] <= row["_after_at"] < cuts[unit + 1] for unit, row in zip(units, found, strict=True)
     )
 
 
