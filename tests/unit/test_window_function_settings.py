@@ -167,7 +167,12 @@ def test_the_table_follows_the_text_of_the_module(tmp_path: Path) -> None:
         (
             "{function: 'os:system', columns: {n: bigint}}",
             ".function",
-            "'os' is not one of the modules of settings.yaml",
+            "'os' is a module of Python, and code comes from the project's files alone",
+        ),
+        (
+            "{function: 'my_modul:warn', columns: {n: bigint}}",
+            ".function",
+            "is not one of the modules of settings.yaml (my_module); did you mean 'my_module'?",
         ),
         (
             "{function: '../my_module:warn', columns: {n: bigint}}",
