@@ -18,7 +18,12 @@ from pydantic import (
 from windows_pipeline.config.fields import Identifier, PositiveDurationMs, Text, Zone, looks
 from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.text.problems import Problem
-from windows_pipeline.text.references import KEEPS_REFERENCES, ReferringText, refers
+from windows_pipeline.text.references import (
+    KEEPS_REFERENCES,
+    ReferringText,
+    begins_with_reference,
+    with_text_for_references,
+)
 
 Event = Literal[
     "opened",
@@ -42,7 +47,11 @@ _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def _url(value: str) -> str:
-    if refers(value) or _URL.fullmatch(value):
+    # What references stand for is known once a message is sent; the text around them is known now.
+    around = with_text_for_references(value, "x")
+    if "${" in around:
+        raise ValueError("has '${' that begins no reference; write ${env:NAME} for a variable")
+    if begins_with_reference(value) or _URL.fullmatch(around):
         return value
     raise ValueError("must begin with https:// or http:// and name a host; write such an address")
 
