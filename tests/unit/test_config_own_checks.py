@@ -56,8 +56,8 @@ MISTAKES = [
     (
         f"{{{NOT_NULL}: {{column: dest, row_condition: '1 = 1'}}}}",
         (
-            f".{NOT_NULL}.row_condition: 'row_condition' is not a field here; remove it; the "
-            "fields are column, mostly"
+            f".{NOT_NULL}.row_condition: 'row_condition' is not a field here; write it beside the "
+            "expectation as 'where: ...', SQL as in rules"
         ),
     ),
     (

@@ -43,6 +43,7 @@ _EXAMPLES = {
     "function": "my_module:warn",
 }
 _EXAMPLES_OF_NAMES = {"aggregates": "avg(column)", "frames": "{preceding: 1 hour}"}
+_CONDITIONS_OF_EXPECTATIONS = ("row_condition", "condition_parser")
 _EXAMPLES_BELOW = {
     "source": "path: ...",
     "kafka": "servers: ...",
@@ -250,10 +251,7 @@ def _report(document: Document, details: ErrorDetails) -> None:
         example = "'size: 5 rows'" if of_rows else _example(path)
         document.report(path, f"is missing; write {example} in {parent}")
     elif details["type"] == "extra_forbidden":
-        fields = _model(path[:-1], kind).model_fields
-        known = [field.alias or name for name, field in fields.items()]
-        fix = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
-        document.report(path, f"{shown(path[-1])} is not a field here; {fix}")
+        document.report(path, f"{shown(path[-1])} is not a field here; {_known(path, kind)}")
     elif details["type"] == "union_tag_not_found":
         document.report((*path, "kind"), f"is missing; write 'kind: ...' in {'.'.join(path)}")
     elif details["type"] == "union_tag_invalid":
@@ -263,6 +261,15 @@ def _report(document: Document, details: ErrorDetails) -> None:
         document.report(path, f"{shown(path[-1])} {_text(details)}")
     else:
         _report_value(document, path, details["input"], _text(details))
+
+
+def _known(path: FieldPath, kind: str) -> str:
+    """Says what to write in place of a field that does not exist."""
+    if path[-1] in _CONDITIONS_OF_EXPECTATIONS and path[-2].startswith("expect_"):
+        return "write it beside the expectation as 'where: ...', SQL as in rules"
+    fields = _model(path[:-1], kind).model_fields
+    known = [field.alias or name for name, field in fields.items()]
+    return nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
 
 
 def _report_value(document: Document, path: FieldPath, value: object, text: str) -> None:
