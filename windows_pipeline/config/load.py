@@ -75,7 +75,7 @@ _MAY_REFER = (
     ("source", "path"),
     ("source", "kafka", "servers"),
     *_SECRETS,
-    ("notify", ANY, "email", "host"),
+    *(("notify", ANY, "email", name) for name in ("host", "from", "to")),
 )
 """The fields whose texts may refer to the environment: how records and people are reached."""
 _PARTS_OF_TARGETS: dict[FieldPath, type[BaseModel]] = {

@@ -22,6 +22,7 @@ from windows_pipeline.text.references import (
     KEEPS_REFERENCES,
     ReferringText,
     begins_with_reference,
+    refers,
     with_text_for_references,
 )
 
@@ -66,6 +67,15 @@ def _file_name(value: str) -> str:
 
 
 def _address(value: str) -> str:
+    return value if refers(value) else require_address(value)
+
+
+def require_address(value: str) -> str:
+    """Returns an e-mail address.
+
+    Raises:
+        ValueError: The text is none; the message leaves it out.
+    """
     if not _ADDRESS.fullmatch(value):
         raise ValueError("is not an e-mail address; write one, without a name, as in a@example.com")
     return value
@@ -107,7 +117,10 @@ def _number(value: object) -> object:
 
 
 _Address = Annotated[
-    str, AfterValidator(_address), looks("e-mail address", "a@example.com", type="string")
+    str,
+    AfterValidator(_address),
+    KEEPS_REFERENCES,
+    looks("e-mail address", "a@example.com", type="string"),
 ]
 
 
