@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, PlainValidator
 from tests.support.doc_blocks import PAGES, blocks_of
 from tests.support.doc_yaml import in_a_pipeline, part_of
 from tests.support.pipeline_texts import FLIGHTS, changed, of_kind
+from tools.reference.examples import EXAMPLES
 from tools.reference.files import PAGE, SCHEMA, generated
 from tools.reference.models import meaning, sections
 from tools.reference.page import page_of
@@ -65,6 +66,27 @@ def test_the_page_has_each_field_of_each_model() -> None:
             assert "None" not in text, (section.model, name, text)
             written = section.model.model_fields[name].alias or name
             assert any(row.startswith(f"| `{written}` |") for row in rows), (section.model, name)
+
+
+def test_each_field_has_an_example_that_the_schema_accepts() -> None:
+    schema, rows, used = schema_of(Pipeline), PAGE.read_text().splitlines(), set()
+    for section in sections(Pipeline):
+        below = [each.model for each in sections(Pipeline) if issubclass(each.model, section.model)]
+        of_model = next(
+            (schema["$defs"][each.__name__] for each in below if each.__name__ in schema["$defs"]),
+            schema,
+        )
+        for name, info in section.fields.items():
+            written = info.alias or name
+            keys = (f"{section.model.__name__}.{written}", written)
+            used |= {key for key in keys if key in EXAMPLES}
+            text = next((EXAMPLES[key] for key in keys if key in EXAMPLES), None)
+            if text is not None:
+                whole = {"$defs": schema["$defs"], **of_model["properties"][written]}
+                value = plain(yaml.safe_load(f"{written}: {text}")[written])
+                jsonschema.Draft202012Validator(whole).validate(value)
+    assert used == set(EXAMPLES)
+    assert not [row for row in rows if row.startswith("| `") and row.endswith("|  |")]
 
 
 def test_the_schema_is_one_and_is_in_the_package() -> None:
