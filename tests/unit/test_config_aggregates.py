@@ -139,5 +139,5 @@ def test_a_mistake_has_file_line_value_and_fix(tmp_path: Path, text: str, words:
     (problem,) = problems_of(tmp_path, whole)
     line = line_of(whole, "total_distance: ")
     field = "windows.hourly.aggregates.total_distance"
-    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{line}: {field}: {text!r} ")
+    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{line}: {field}: {text!r}")
     assert words in problem

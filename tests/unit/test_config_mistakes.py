@@ -194,7 +194,7 @@ def test_an_error_has_the_file_the_line_the_field_the_value_and_the_fix(
         blamed = "  arrival:"
     line = line_of(text, blamed if blamed in text else new)
     (problem,) = problems_of(tmp_path, text)
-    start = f"{tmp_path / 'flights.yaml'}:{line}: {field}: {value!r} "
+    start = f"{tmp_path / 'flights.yaml'}:{line}: {field}: {value!r}"
     assert problem.startswith(start)
     assert fix in problem
 

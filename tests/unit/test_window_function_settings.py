@@ -149,7 +149,7 @@ def test_the_table_follows_the_text_of_the_module(tmp_path: Path) -> None:
         (
             "{function: 'my_module:wran', columns: {n: bigint}}",
             ".function",
-            "'my_module:wran' there is no 'wran' in {module}; did you mean 'warn'?",
+            "'my_module:wran': there is no 'wran' in {module}; did you mean 'warn'?",
         ),
         (
             "{function: 'my_module:limit', columns: {n: bigint}}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,6 +85,8 @@ _PARTS_OF_TARGETS: dict[FieldPath, type[BaseModel]] = {
     ("rate_limit",): RateLimit,
     ("quiet",): Quiet,
 }
+_SENTENCE = re.compile(r"there is |in ['\"]|['\"/]|\S+\(|every ")
+"""Matches what is wrong where it names its own subject, as in "there is no column 'x'"."""
 _MOST_SHOWN = 400
 """How many characters of a value an error shows."""
 _MOST_SHOWN_OF_LISTS = 60
@@ -282,7 +285,12 @@ def _report_value(document: Document, path: FieldPath, value: object, text: str)
     # YAML has read `1:30`, say, as a number: the error shows what the file says.
     written = value if isinstance(value, str) else document.texts.get(path, value)
     most = _MOST_SHOWN_OF_LISTS if isinstance(value, (list, dict)) else _MOST_SHOWN
-    document.report(path, f"{shown(written, most)} {text}")
+    document.report(path, f"{shown(written, most)}{_joint(text)} {text}")
+
+
+def _joint(text: str) -> str:
+    """The sign between a value and what is wrong with it: a colon before a whole sentence."""
+    return ":" if _SENTENCE.match(text) else ""
 
 
 def _without_secrets(document: Document, path: FieldPath, text: str) -> str:
