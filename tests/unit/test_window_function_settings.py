@@ -299,12 +299,13 @@ def test_an_error_names_key_window_firing_and_place() -> None:
     with pytest.raises(RuntimeError) as raised:
         list(kernel_of(repeated, "word string")(iter([firings(["a", "bad"])])))
     assert str(raised.value) == (
-        "my_module:warn failed in firing 1 of the window of key 'bad' from 0 to 10 (ms): "
+        "my_module:warn failed in firing 1 of the window of key 'bad' from 1970-01-01 00:00:00 "
+        "to 1970-01-01 00:00:00.010: "
         f"KeyError('bad') ({__file__}, line {line}, in repeated)"
     )
     with pytest.raises(TypeError) as raised_type:
         list(kernel_of(repeated, "word date")(iter([firings(["a"])])))
     assert str(raised_type.value).startswith(
         "my_module:warn returned ('a0',), which is no row of 'word date', in firing 0 of the "
-        "window of key 'a' from 0 to 10 (ms): "
+        "window of key 'a' from 1970-01-01 00:00:00 to 1970-01-01 00:00:00.010: "
     )
