@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 
 from windows_pipeline.config import ConfigError, Pipeline
-from windows_pipeline.config.notify import Email, require_address
+from windows_pipeline.config.notify import Email
 from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.notify.texts import lines, title
@@ -47,7 +47,7 @@ def _address(field: str, text: str) -> str:
         ValueError: It is none; the message has no value of a variable.
     """
     try:
-        return require_address(resolved(text))
+        return Email.require_address(resolved(text))
     except ConfigError:
         raise
     except ValueError as error:

@@ -49,17 +49,6 @@ def refers(text: str) -> bool:
     return _MARK in text
 
 
-def begins_with_reference(text: str) -> bool:
-    """Whether a text begins with the value of a variable."""
-    token = _TOKEN.match(text)
-    return token is not None and token["name"] is not None
-
-
-def with_text_for_references(text: str, replacement: str) -> str:
-    """A text with a text of one's own in place of its references."""
-    return _TOKEN.sub(lambda token: replacement if token["name"] else token["escaped"], text)
-
-
 def escaped(text: str) -> str:
     """A text for a file in which it stands for itself, whatever it looks like."""
     return text.replace(_MARK, f"${_MARK}")
