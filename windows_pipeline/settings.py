@@ -66,6 +66,10 @@ class SettingsError(Exception):
     """The settings file is missing or wrong; the message has the line, the field and the fix."""
 
 
+class NoSettingsError(SettingsError):
+    """There is no settings file."""
+
+
 class Settings(BaseModel):
     """The settings of one installation.
 
@@ -205,7 +209,7 @@ def load_settings(root: Path) -> Settings:
     path = Path(os.environ.get(SETTINGS_VARIABLE, root / "settings.yaml")).resolve()
     if not os.path.lexists(path):
         fix = f"write one there, or set {SETTINGS_VARIABLE} to the path of another"
-        raise SettingsError(f"{path}: there is no settings file; {fix}")
+        raise NoSettingsError(f"{path}: there is no settings file; {fix}")
     try:
         settings = _read_settings(path)
     except ConfigError as error:

@@ -208,12 +208,14 @@ def test_an_error_names_its_firing_and_place_and_an_edit_is_another_definition(
     land(project, [*RECORDS, "c,1000,660,x", "c,1001,6,x"])
     status, said = project.ingest("run")
     line = CODE[: CODE.index("raise ValueError")].count("\n") + 1
-    assert status != 0
+    assert status == 2
     assert (
-        "my_module:warn failed in firing 0 of the window of key 'c' from 1000 to 1010 (ms): "
+        "my_module:warn failed in firing 0 of the window of key 'c' from 1970-01-01 00:00:01 "
+        "to 1970-01-01 00:00:01.010: "
         f"ValueError('the number of the beast') ({project.folder}/my_module.py, line {line}, "
         "in warn)"
     ) in said
+    assert "correct the function, then: windows-pipeline rebuild PIPELINE" in said
     assert named_rows(project.windows.final_windows)
     assert processed(project, "w") == []
     declare(project, ("w",), CODE.replace("== 666", "== 667"))

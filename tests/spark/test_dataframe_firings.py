@@ -190,7 +190,8 @@ def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSessio
     assert in_order(got) == in_order(expected)
     units = [row["_computed_day"] % 4 for row in found]
     assert all(
-        cuts[unit] <= row["_after_at"] < cuts[unit + 1] for unit, row in zip(units, found, strict=True)
+        cuts[unit] <= row["_after_at"] < cuts[unit + 1]
+        for unit, row in zip(units, found, strict=True)
     )
 
 

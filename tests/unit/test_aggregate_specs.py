@@ -269,7 +269,12 @@ def test_a_count_of_some_records_names_no_column() -> None:
         ("medain(a)", "unknown aggregate 'medain'; did you mean 'median'"),
         ("mode(a)", "unknown aggregate 'mode'; use one of count, count_distinct"),
         ("sum() where b", "the number of records, as record_count; leave this aggregate out"),
-        ("sum(a) b", "is not an aggregate; write it as 'avg.column.', with one of count"),
+        ("sum(a) b", "has 'b' after the call; write 'where' and a condition there, or nothing"),
+        ("sum(a) whre b > 1", "has 'whre' after the call; did you mean 'where'"),
+        ("sum(a) ovr hour", "has 'ovr' after the call; did you mean 'over'"),
+        ("sum(a) + 1", "is not an aggregate; write it as 'avg.column.', with one of count"),
+        ("my_module.spread(a)", "is not an aggregate; did you mean 'my_module:spread.a.'"),
+        ("m:spread where b > 1", r"names no column; write 'm:spread\(column\) where b > 1'"),
         ("sum(a", "is not an aggregate; write it as 'avg.column.', with one of count"),
         ("sum('a)", "is not an aggregate; write it as 'avg.column.', with one of count"),
         (

@@ -115,7 +115,9 @@ def test_a_failure_has_its_message(tmp_path: Path, text: str, words: str) -> Non
         ("count() where dest = LAX", "no column 'LAX'; use one of carrier, flight, dest"),
         ("count() where dest == ", "is not a single SQL expression"),
         ("count() where dest >= = 'a'", "has '>==', which is not an operator; write '>='"),
-        ("count() where ", "is empty; write an expression"),
+        ("count() where ", "has nothing after 'where'; write a condition, as in 'x > 3'"),
+        ("sum(distance * )", "holds 'distance *', which is not a single SQL expression at '*'"),
+        ("count() where dest = zq", "there is no column 'zq'; use one of carrier, flight, dest"),
         ("count(*) filter (where dest = 'x')", "write \"count(*) where dest = 'x'\""),
         ("sum(dest || 'x')", "uses '||', which rules cannot use; it joins texts"),
         ("sum(coalesce(dest, 'x'))", "sum takes numbers"),
@@ -137,5 +139,5 @@ def test_a_mistake_has_file_line_value_and_fix(tmp_path: Path, text: str, words:
     (problem,) = problems_of(tmp_path, whole)
     line = line_of(whole, "total_distance: ")
     field = "windows.hourly.aggregates.total_distance"
-    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{line}: {field}: {text!r} ")
+    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{line}: {field}: {text!r}")
     assert words in problem

@@ -147,7 +147,7 @@ BROKEN = [
     (
         'gate: {type: string, as: "concat(orign, dest)"}',
         "as",
-        "'concat(orign, dest)' there is no column 'orign'; did you mean 'origin'?",
+        "'concat(orign, dest)': there is no column 'orign'; did you mean 'origin'?",
     ),
     (
         'gate: {type: string, as: "concat(origin, flight)"}',

@@ -52,6 +52,21 @@ def validated(
     return int(stopped.value.code or 0), out, err
 
 
+def test_a_mistake_in_the_settings_is_shown_for_a_file_too(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without them, the file's own code would seem to be missing in the settings."""
+    file = with_path(project, "data/flights")
+    settings = project / "settings.yaml"
+    line = settings.read_text().count("\n") + 1
+    settings.write_text(f"{settings.read_text()}modules: [os]\n")
+    status, out, err = validated(capfd, monkeypatch, str(file))
+    assert (status, out) == (2, "")
+    assert (
+        err == f"error: {settings}:{line}: modules: 'os' is a module of Python; rename your file\n"
+    )
+
+
 @pytest.mark.parametrize("path", ["data/flights", "./data/flights/", "data/../data/flights"])
 def test_an_existing_folder_is_right(project: Path, path: str) -> None:
     assert problem_of(project, path) is None

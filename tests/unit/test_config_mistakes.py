@@ -194,7 +194,7 @@ def test_an_error_has_the_file_the_line_the_field_the_value_and_the_fix(
         blamed = "  arrival:"
     line = line_of(text, blamed if blamed in text else new)
     (problem,) = problems_of(tmp_path, text)
-    start = f"{tmp_path / 'flights.yaml'}:{line}: {field}: {value!r} "
+    start = f"{tmp_path / 'flights.yaml'}:{line}: {field}: {value!r}"
     assert problem.startswith(start)
     assert fix in problem
 
@@ -382,6 +382,65 @@ def test_windows_are_checked_against_the_source_although_others_are_wrong(tmp_pa
     fields = [re.split(r":\d+: |: ", problem)[1] for problem in problems_of(tmp_path, text)]
     assert "windows.hourly.aggregates.avg_dep_delay" in fields
     assert "windows.daily.grace" in fields
+
+
+OWN_KEY = """\
+  routes:
+    key: {key}
+    kind: tumbling
+    size: 1 day
+    grace: 6 hours
+    aggregates:
+      delay: {aggregate}
+    alerts:
+      late:
+        when: {when}
+        severity: 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "aggregate", "when", "problem"),
+    [
+        ("[carrier, dst]", "avg(dep_delay)", "dest <> 'HNL'", "key: 'dst' is not a column of"),
+        ("dep_delay", "avg(dep_delay)", "dest <> 'HNL'", "key: 'dep_delay' is of type double;"),
+        ("dest", "collect_list(dep_dely)", "delay[0] > 5", "'collect_list(dep_dely)' takes 'dep"),
+        ("dest", "min(carier)", "delay <> 'AA'", "'min(carier)' takes 'carier', which is not a"),
+        (
+            "[carrier, dest]",
+            "min(carier)",
+            "dest <> delay",
+            "'min(carier)' takes 'carier', which is not",
+        ),
+    ],
+)
+def test_what_follows_from_a_mistake_is_no_second_mistake(
+    tmp_path: Path, key: str, aggregate: str, when: str, problem: str
+) -> None:
+    text = FLIGHTS + OWN_KEY.format(key=key, aggregate=aggregate, when=when)
+    (found,) = problems_of(tmp_path, text)
+    assert problem in found
+
+
+@pytest.mark.parametrize(
+    ("key", "when", "problem"),
+    [
+        ("dest", "dest <> 'HNL'", "reads 'dest', the key, which results have in the column 'key'"),
+        (
+            "[carrier, dest]",
+            "key = 'AA'",
+            "reads 'key', a key of several columns; write its parts'",
+        ),
+        ("[]", "key is null", "reads 'key', but all records have one key, which is null; leave"),
+    ],
+)
+def test_a_rule_names_the_key_as_results_do(
+    tmp_path: Path, key: str, when: str, problem: str
+) -> None:
+    text = FLIGHTS + OWN_KEY.format(key=key, aggregate="avg(dep_delay)", when=when)
+    (found,) = problems_of(tmp_path, text)
+    assert f":{line_of(text, when)}: windows.routes.alerts.late.when: " in found
+    assert problem in found
 
 
 def test_a_name_must_be_text_in_yaml(tmp_path: Path) -> None:

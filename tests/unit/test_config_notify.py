@@ -132,6 +132,16 @@ def test_targets_are_no_part_of_a_definition(tmp_path: Path) -> None:
         ("{command: page}", ".command", "'page' is not a list; write one in brackets, as in"),
         ("{command: []}", ".command", "[] is empty; write at least one entry, or leave it out"),
         ("{file: a, rules: quiet}", ".rules", "'quiet' is not a list; write one in brackets"),
+        (
+            "{webhook: {url: 'ftp://${env:HOST}/a'}}",
+            ".webhook.url",
+            "must begin with https:// or http:// and name a host; write such an address; the",
+        ),
+        (
+            "{webhook: {url: '${HOOK}'}}",
+            ".webhook.url",
+            "has '${' that begins no reference; write ${env:NAME} for a variable; the value is",
+        ),
         ("{file: '${env:A}'}", ".file", "refers to the environment, as only these fields may: "),
     ],
 )

@@ -56,8 +56,8 @@ MISTAKES = [
     (
         f"{{{NOT_NULL}: {{column: dest, row_condition: '1 = 1'}}}}",
         (
-            f".{NOT_NULL}.row_condition: 'row_condition' is not a field here; remove it; the "
-            "fields are column, mostly"
+            f".{NOT_NULL}.row_condition: 'row_condition' is not a field here; write it beside the "
+            "expectation as 'where: ...', SQL as in rules"
         ),
     ),
     (
@@ -136,7 +136,7 @@ MISTAKES = [
     ),
     (f"{{{REGEX}: {{column: dest, regex: '(a'}}}}", "is not a regular expression (missing )"),
     # SQL.
-    ("{that: dep_dely > 0}", ".that: 'dep_dely > 0' there is no column 'dep_dely'; did you mean"),
+    ("{that: dep_dely > 0}", ".that: 'dep_dely > 0': there is no column 'dep_dely'; did you mean"),
     ("{that: reflect('a')}", ".that: \"reflect('a')\" uses reflect(), which rules cannot use"),
     ("{that: 'true; select 1'}", ".that: 'true; select 1' "),
     ("{that: dep_delay}", ".that: 'dep_delay' must be a boolean, not a number"),
@@ -165,7 +165,7 @@ def test_mistakes_of_a_definitions_checks_name_the_definition(tmp_path: Path) ->
         ".table: 'firings' are of windows with a trigger; declare one, or check final_windows"
     )
     (problem,) = problems_of(tmp_path, of_results("{that: dep_delay > 0}"))
-    assert ".checks.mine.that: 'dep_delay > 0' there is no column 'dep_delay'; did" in problem
+    assert ".checks.mine.that: 'dep_delay > 0': there is no column 'dep_delay'; did" in problem
     (problem,) = problems_of(tmp_path, of_results("{tabel: firings, that: record_count > 0}"))
     assert "checks.mine.tabel: 'tabel' is not a field here; did you mean 'table'?" in problem
 

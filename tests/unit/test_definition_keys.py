@@ -219,7 +219,7 @@ def test_a_part_and_a_result_cannot_share_a_name(tmp_path: Path) -> None:
         tmp_path,
         with_fields("key: [carrier, dest]").replace("when: record_count >= 10", "when: key > 3"),
     )
-    assert "there is no column 'key'" in problem
+    assert "reads 'key', a key of several columns; write its parts' names" in problem
 
 
 def test_all_records_may_have_one_key(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_all_records_may_have_one_key(tmp_path: Path) -> None:
     assert (late["origin"], late["carrier"]) == ("string", "string")
     text = with_fields("key: []").replace("when: record_count >= 10", "when: key is null")
     (problem,) = problems_of(tmp_path, text)
-    assert "there is no column 'key'" in problem
+    assert "reads 'key', but all records have one key, which is null" in problem
     of_source = load_text(tmp_path, changed("key: origin", "key: []"))
     raw = columns_of(of_source, "raw_events")
     assert (raw["key"], raw["origin"]) == ("string", "string")

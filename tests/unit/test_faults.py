@@ -268,6 +268,22 @@ def test_the_message_of_a_worker_comes_first() -> None:
     assert innermost(PySparkException(text)) == said
 
 
+def test_a_window_function_that_fails_is_the_users_to_correct() -> None:
+    """Rule E3."""
+    text = (
+        "my_module:warn failed in firing 0 of the window of key ('a', None) "
+        "from 2026-03-08 20:05:00 to 2026-03-08 20:10:00: "
+        "ValueError('boom') (/p/my_module.py, line 3, in warn)"
+    )
+    trace = f"Traceback (most recent call last):\n    call()\nRuntimeError: {text}\n"
+    for error in (PySparkException(trace), RuntimeError(text)):
+        found = explained(error)
+        assert found is not None
+        assert (found.title, found.status) == (text, USERS)
+        assert "windows-pipeline rebuild PIPELINE" in found.fix
+    assert explained(RuntimeError("the window of key failed in firing")) is None
+
+
 def test_a_command_prints_the_fault_and_the_log_has_the_trace(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

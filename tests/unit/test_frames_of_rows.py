@@ -156,6 +156,18 @@ def test_an_aggregates_frame_is_part_of_the_definition(tmp_path: Path) -> None:
             "names no frame; write one, as in 'frames: {hour: {preceding: 1 hou",
         ),
         (
+            "{}",
+            {"mean": "avg(dep_delay) over hour"},
+            "frames",
+            "names no frame; write one, as in 'frames: {hour: {preceding: 1 hou",
+        ),
+        (
+            "{hour: {preceding: 1 hour}, day: {preceding: 1 day}}",
+            {"mean": "avg(dep_delay) over hou", "of_day": "count() over day"},
+            "aggregates.mean",
+            "is over 'hou', which is none of the frames; did you mean 'hour'?",
+        ),
+        (
             "[]",
             {"mean": "avg(dep_delay)"},
             "frames",

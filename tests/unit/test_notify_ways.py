@@ -49,6 +49,32 @@ def test_a_mail_has_one_subject_whatever_a_key_holds(
     assert "s3cret" not in project.log.read_text()
 
 
+def test_addresses_may_be_those_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAIL_FROM", "hidden-sender@example.com")
+    monkeypatch.setenv("ON_CALL", "hidden-person@example.com")
+    text = MAIL.replace("pipeline@example.com", "'${{env:MAIL_FROM}}'")
+    text = text.replace("b@example.com", "'${{env:ON_CALL}}'")
+    with mail_server() as box:
+        project = Notified(tmp_path, text.format(port=box.port, starttls="false", login=""))
+        project.happen({})
+        assert project.deliver()["people"].events == 1
+    assert box.to == [["a@example.com", "hidden-person@example.com"]]
+    assert box.mails[0]["From"] == "hidden-sender@example.com"
+    monkeypatch.setenv("ON_CALL", "hidden person")
+    project.happen({"key": "LGA"})
+    with pytest.raises(
+        ValueError, match=r"people: email.to: '\$\{env:ON_CALL\}' is not an e-mail"
+    ) as wrong:
+        project.deliver()
+    assert "hidden" not in str(wrong.value)
+    monkeypatch.delenv("ON_CALL")
+    with pytest.raises(ValueError, match="refers to the environment variable ON_CALL, which is"):
+        project.deliver()
+    assert "hidden" not in project.log.read_text()
+
+
 def test_a_mail_server_that_refuses_keeps_messages_waiting(tmp_path: Path) -> None:
     """A temporary answer is tried again at once; an unencrypted server gets nothing."""
     with mail_server() as box:

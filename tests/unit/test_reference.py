@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, PlainValidator
 from tests.support.doc_blocks import PAGES, blocks_of
 from tests.support.doc_yaml import in_a_pipeline, part_of
 from tests.support.pipeline_texts import FLIGHTS, changed, of_kind
+from tools.reference.examples import EXAMPLES
 from tools.reference.files import PAGE, SCHEMA, generated
 from tools.reference.models import meaning, sections
 from tools.reference.page import page_of
@@ -67,6 +68,27 @@ def test_the_page_has_each_field_of_each_model() -> None:
             assert any(row.startswith(f"| `{written}` |") for row in rows), (section.model, name)
 
 
+def test_each_field_has_an_example_that_the_schema_accepts() -> None:
+    schema, rows, used = schema_of(Pipeline), PAGE.read_text().splitlines(), set()
+    for section in sections(Pipeline):
+        below = [each.model for each in sections(Pipeline) if issubclass(each.model, section.model)]
+        of_model = next(
+            (schema["$defs"][each.__name__] for each in below if each.__name__ in schema["$defs"]),
+            schema,
+        )
+        for name, info in section.fields.items():
+            written = info.alias or name
+            keys = (f"{section.model.__name__}.{written}", written)
+            used |= {key for key in keys if key in EXAMPLES}
+            text = next((EXAMPLES[key] for key in keys if key in EXAMPLES), None)
+            if text is not None:
+                whole = {"$defs": schema["$defs"], **of_model["properties"][written]}
+                value = plain(yaml.safe_load(f"{written}: {text}")[written])
+                jsonschema.Draft202012Validator(whole).validate(value)
+    assert used == set(EXAMPLES)
+    assert not [row for row in rows if row.startswith("| `") and row.endswith("|  |")]
+
+
 def test_the_schema_is_one_and_is_in_the_package() -> None:
     schema = json.loads((files("windows_pipeline.config") / SCHEMA.name).read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -109,6 +131,7 @@ KINDS = [
     "kind: tumble_rows\n    size: 5",
     "kind: tumble_rows\n    size: 5 rows",
     "kind: slide_rows\n    preceding: Unbounded rows\n    following: -1 row",
+    "kind: slide_rows\n    preceding: ' UNBOUNDED  Rows'\n    following: 2 rows",
     "kind: session_rows\n    gap: 1 Hour 30min",
     "kind: count\n    size: 7\n    advance: 5 rows\n    short_first: true",
     "kind: hopping\n    size: 1 h\n    advance: +5 min\n    trigger: {early_every: update}",
@@ -139,6 +162,13 @@ MISTAKES = [
     ("name: flights", "name: Flights", "name"),
     ("name: flights", "nam: flights", ""),
     ("name: flights", "name: flights\nlimits: {late: 5}", "limits.late"),
+    ("key: origin", "key: [origin, 'no. 1']", "source.key"),
+    ("dep_delay: double  ", "dep_delay: {type: double, from: card.x}  ", "source.columns.dep_del"),
+    ("avg(dep_delay)", "mean dep_delay", "windows.hourly"),
+    ("emit_empty: true", "process: {function: os.system, columns: {n: bigint}}", "windows.hourly"),
+    ("emit_empty: true", "process: {function: 'm:f', columns: {n: text}}", "windows.hourly"),
+    ("emit_empty: true", "process: {function: 'm:f', columns: {n: array<x>}}", "windows.hourly"),
+    ("kind: sliding", "kind: slide_rows\n    preceding: three", "windows.hourly"),
     ("name: flights", "name: flights\nchecks: {a: {expect_nothing: {}}}", "checks.a"),
     ("name: flights", "name: flights\nchecks: {a: {severity: fatal}}", "checks.a.severity"),
     (

@@ -154,7 +154,7 @@ def test_a_failure_names_the_window_the_file_and_the_line(tmp_path: Path) -> Non
         ("my_module:update(dep_delay)", "'update' is no UserAggregate in {module}; use one of spr"),
         ("other:spread(dep_delay)", "'other' is not one of the modules of settings.yaml (my_modu"),
         ("other:spread(dep_delay)", "write there: modules: [my_module, other]"),
-        ("os:system(dest)", "'os' is not one of the modules of settings.yaml"),
+        ("os:system(dest)", "'os' is a module of Python, and code comes from the project's files"),
         ("../my_module:spread(dep_delay)", "is not the name of code; write module:name, where mod"),
         ("a.my_module:spread(dep_delay)", "without dots and slashes, as in my_module:spread"),
         ("my_module:spread.x(dep_delay)", "is not the name of code; write module:name"),
@@ -173,7 +173,7 @@ def test_a_mistake_has_file_line_value_and_fix(tmp_path: Path, text: str, words:
         load_pipeline(file, [module])
     (problem,) = refused.value.problems
     line = line_of(file.read_text(), "total_distance: ")
-    assert problem.startswith(f"{file}:{line}: windows.hourly.aggregates.total_distance: {text!r} ")
+    assert problem.startswith(f"{file}:{line}: windows.hourly.aggregates.total_distance: {text!r}")
     assert words.format(module=module) in problem
 
 

@@ -149,7 +149,7 @@ def test_the_table_follows_the_text_of_the_module(tmp_path: Path) -> None:
         (
             "{function: 'my_module:wran', columns: {n: bigint}}",
             ".function",
-            "'my_module:wran' there is no 'wran' in {module}; did you mean 'warn'?",
+            "'my_module:wran': there is no 'wran' in {module}; did you mean 'warn'?",
         ),
         (
             "{function: 'my_module:limit', columns: {n: bigint}}",
@@ -167,7 +167,12 @@ def test_the_table_follows_the_text_of_the_module(tmp_path: Path) -> None:
         (
             "{function: 'os:system', columns: {n: bigint}}",
             ".function",
-            "'os' is not one of the modules of settings.yaml",
+            "'os' is a module of Python, and code comes from the project's files alone",
+        ),
+        (
+            "{function: 'my_modul:warn', columns: {n: bigint}}",
+            ".function",
+            "is not one of the modules of settings.yaml (my_module); did you mean 'my_module'?",
         ),
         (
             "{function: '../my_module:warn', columns: {n: bigint}}",
@@ -294,12 +299,13 @@ def test_an_error_names_key_window_firing_and_place() -> None:
     with pytest.raises(RuntimeError) as raised:
         list(kernel_of(repeated, "word string")(iter([firings(["a", "bad"])])))
     assert str(raised.value) == (
-        "my_module:warn failed in firing 1 of the window of key 'bad' from 0 to 10 (ms): "
+        "my_module:warn failed in firing 1 of the window of key 'bad' from 1970-01-01 00:00:00 "
+        "to 1970-01-01 00:00:00.010: "
         f"KeyError('bad') ({__file__}, line {line}, in repeated)"
     )
     with pytest.raises(TypeError) as raised_type:
         list(kernel_of(repeated, "word date")(iter([firings(["a"])])))
     assert str(raised_type.value).startswith(
         "my_module:warn returned ('a0',), which is no row of 'word date', in firing 0 of the "
-        "window of key 'a' from 0 to 10 (ms): "
+        "window of key 'a' from 1970-01-01 00:00:00 to 1970-01-01 00:00:00.010: "
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -48,15 +48,27 @@ A file that `windows-pipeline new` writes names no schema: its path differs from
 """
 
 
-def page_of(root: type[BaseModel], schema: dict[str, Any]) -> str:
-    """Returns the page of a model's files, as Markdown."""
-    return _Page(root, schema).text()
+def page_of(
+    root: type[BaseModel], schema: dict[str, Any], examples: Mapping[str, str] | None = None
+) -> str:
+    """Returns the page of a model's files, as Markdown.
+
+    Args:
+        root: The model.
+        schema: Its schema.
+        examples: What a file says of fields whose types have no example, as YAML: by the names of
+            model and field (`Source.path`), or of a field in many models (`column`).
+    """
+    return _Page(root, schema, examples or {}).text()
 
 
 class _Page:
     """The page, with the sections and schemas that its parts refer to."""
 
-    def __init__(self, root: type[BaseModel], schema: dict[str, Any]) -> None:
+    def __init__(
+        self, root: type[BaseModel], schema: dict[str, Any], examples: Mapping[str, str]
+    ) -> None:
+        self._examples = examples
         self._sections = {section.model.__name__: section for section in sections(root)}
         self._definitions = {**schema["$defs"], root.__name__: schema}
 
@@ -91,9 +103,15 @@ class _Page:
             self._type(schema),
             _default(info),
             _cell(meaning(section.model, name)),
-            _example(written, schema),
+            self._example(section.model, written, schema),
         )
         return f"| {' | '.join(cells)} |"
+
+    def _example(self, model: type[BaseModel], name: str, schema: dict[str, Any]) -> str:
+        names = (f"{model.__name__}.{name}", name)
+        known = next((self._examples[each] for each in names if each in self._examples), None)
+        value = _example_of(schema) if known is None else known
+        return "" if value is None else f"`{name}: {_value(value)}`"
 
     def _schema(self, model: type[BaseModel], name: str) -> dict[str, Any]:
         """The schema of a field; for a base model, which has no schema itself, that of a kind."""
@@ -216,11 +234,6 @@ def _default(info: FieldInfo) -> str:
 
 def _value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _example(name: str, schema: dict[str, Any]) -> str:
-    value = _example_of(schema)
-    return "" if value is None else f"`{name}: {_value(value)}`"
 
 
 def _example_of(schema: dict[str, Any]) -> object:

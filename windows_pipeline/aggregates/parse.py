@@ -11,12 +11,22 @@ from windows_pipeline.aggregates.other_names import RECORD_COUNTS, meant
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
 from windows_pipeline.aggregates.user_modules import UserModules
 from windows_pipeline.text.limits import require_short
+from windows_pipeline.text.problems import nearest
 
 _VALUE = "_value_"
 """The prefix of the engine's column for an expression or a condition; a result's name follows."""
 _NAME = re.compile(r"\w+")
 _START = re.compile(r"\s*(\w+|[^\s():]*:[^\s():]*)\s*\(")
-_CODE = re.compile(r"\s*(?P<reference>[^\s():]+:[^\s():]+)\s*(\(\s*\)\s*)?")
+_CODE = re.compile(
+    r"\s*(?P<reference>[^\s():]+:[^\s():]+)\s*(\(\s*\)\s*)?(?P<rest>where\b.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Matches 'my_module:spread' and 'my_module:spread()', which lack a column."""
+_DOTTED = re.compile(r"\s*(?P<module>\w+)\.(?P<name>\w+)\s*\((?P<rest>.*)", re.DOTALL)
+"""Matches 'my_module.spread(price)', which has a point for the colon."""
+_WORD = re.compile(r"\s*(\w+)")
+_AFTER = ("where", "over")
+"""What may follow a call."""
 _NO_MODULES = UserModules()
 _REST = re.compile(r"\s*(where\b(?P<condition>.*))?", re.IGNORECASE | re.DOTALL)
 _OVER = re.compile(r"(?P<call>.*\S)\s+over\s+(?P<frame>\w+)\s*", re.IGNORECASE | re.DOTALL)
@@ -102,6 +112,8 @@ def _parsed(name: str, text: str, modules: UserModules, *, counts_rows: bool) ->
         raise ValueError(f"{text!r} is not an aggregate; write {fix!r}")
     counts = function is Function.COUNT and (counts_rows or call.condition is not None)
     if argument in ("", "*") and not counts:
+        if isinstance(function, UserAggregate):
+            raise ValueError(_no_column(text, call.function, call.condition))
         raise ValueError(f"{text!r}: {_RECORD_COUNT}")
     percentage = None
     if function is Function.PERCENTILE and len(call.arguments) > 1:
@@ -197,8 +209,15 @@ def _not_a_call(text: str) -> str:
         return f"{text!r} is not an aggregate; write 'count_distinct({distinct['column']})'"
     code = _CODE.fullmatch(text)
     if code:
-        written_call = f"{code['reference']}(column)"
-        return f"{text!r} names no column; write {written_call!r}"
+        condition = (code["rest"] or "")[len("where") :].strip()
+        return _no_column(text, code["reference"], condition or None)
+    dotted = _DOTTED.fullmatch(text)
+    if dotted:
+        meant_call = f"{dotted['module']}:{dotted['name']}({dotted['rest']}"
+        return f"{text!r} is not an aggregate; did you mean {meant_call!r}?"
+    after = _after_call(text)
+    if after is not None:
+        return f"{text!r} has {after!r} after the call; {_after_fix(after)}"
     written = _NO_CALL.fullmatch(text)
     name = "" if written is None else written["function"].lower()
     if written is not None and written["column"] is None and name in RECORD_COUNTS:
@@ -210,6 +229,28 @@ def _not_a_call(text: str) -> str:
         return f"{text!r} is not an aggregate; did you mean {call!r}?"
     known = ", ".join(Function)
     return f"{text!r} is not an aggregate; write it as 'avg(column)', with one of {known}"
+
+
+def _no_column(text: str, reference: str, condition: str | None) -> str:
+    """Returns the error about a user's aggregate without a column."""
+    call = f"{reference}(column)" + ("" if condition is None else f" where {condition}")
+    return f"{text!r} names no column; write {call!r}"
+
+
+def _after_call(text: str) -> str | None:
+    """The first word after the call of a known function; None where there is no such word."""
+    start = _START.match(text)
+    end = None if start is None else _closing(text[start.end() :])
+    if start is None or end is None:
+        return None
+    word = _WORD.match(text[start.end() + end + 1 :])
+    known = ":" in start[1] or start[1].lower() in {*Function, *_SYNONYMS}
+    return word[1] if known and word is not None and word[1].lower() not in _AFTER else None
+
+
+def _after_fix(word: str) -> str:
+    fix = "write 'where' and a condition there, or nothing"
+    return nearest(word.lower(), _AFTER, fix)
 
 
 def _number(text: str | None) -> float | None:

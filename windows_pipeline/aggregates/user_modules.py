@@ -146,10 +146,16 @@ class UserModules:
             )
         files = {file.stem: file for file in self.files}
         if module not in files:
+            if module in sys.stdlib_module_names:
+                raise ValueError(
+                    f"{module!r} is a module of Python, and code comes from the project's files "
+                    "alone; write a file beside settings.yaml, and name it there under modules"
+                )
             known = f" ({', '.join(files)})" if files else ""
+            fix = f"to let this code run, write there: modules: [{', '.join([*files, module])}]"
             raise ValueError(
-                f"{module!r} is not one of the modules of settings.yaml{known}; to let this code "
-                f"run, write there: modules: [{', '.join([*files, module])}]"
+                f"{module!r} is not one of the modules of settings.yaml{known}; "
+                f"{nearest(module, files, fix)}"
             )
         file = files[module]
         if file not in self.texts:

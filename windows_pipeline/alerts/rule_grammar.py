@@ -231,7 +231,7 @@ class ExpressionCheck:
                 f"{node.sql('spark')!r} is qualified; write the name of the column alone"
             )
         if name not in self._columns:
-            near = get_close_matches(name, self._columns, 1, 0.5)
+            near = get_close_matches(name, self._columns, 1)
             known = f"use one of {', '.join(self._columns)}, or put text in single quotes"
             fix = f"did you mean {near[0]!r}? Otherwise {known}" if near else known
             raise RuleError(f"there is no column {name!r}; {fix}")

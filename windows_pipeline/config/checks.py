@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from windows_pipeline.aggregates import Aggregate, ProjectAggregate
 from windows_pipeline.alerts.rule_hints import hint
@@ -43,6 +44,9 @@ _RESULT_COLUMNS = frozenset(
 )
 _RESULT_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp")
 _RESULT_TYPE = re.compile(rf"{'|'.join(_RESULT_TYPES)}|decimal\(\d+, ?\d+\)")
+_NO_COLUMN = "there is no column "
+_ANY_TYPE = ("double", "string", "timestamp", "boolean", "array<double>", "array<string>")
+"""A type of each kind that a rule can tell apart."""
 _FIRING_COLUMNS = frozenset(
     {
         "firing_id",
@@ -61,29 +65,67 @@ _FIRING_COLUMNS = frozenset(
 def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     """Checks windows against their source: key, filter, kind, trigger, aggregates and rules."""
     problems = list(key_problems(windows.key, source, _RESULT_COLUMNS))
-    if not problems:
+    has_key = not problems
+    if has_key:
         source = windows.keyed(source)
     columns = fixed_result_columns(source)
+    if not has_key:
+        # Rules may read parts of the faulty key: that is no mistake of theirs.
+        columns = {**source.types, **columns}
     problems += filter_problems(windows.where, source, {**columns, **windows.aggregates})
     problems += [*_session_problems(windows, source), *_trigger_problems(windows)]
     problems += [*windows.problems(source), *_process_problems(windows, source)]
+    faulty: set[str] = set()
     for aggregate in windows.aggregate_list:
         written = windows.aggregates[aggregate.name]
         problem = _frame_problem(aggregate, windows, written)
         problem = problem or _aggregate_problem(aggregate, source, written)
         if problem is None:
             columns |= result_types([aggregate], source.types, source.values)
-        else:
-            problems.append(problem)
-            # A rule may use the faulty aggregate; with any type, the rule's own mistakes show.
-            columns.setdefault(aggregate.name, "double")
+            continue
+        problems.append(problem)
+        if not _is_taken(aggregate.name, source):
+            faulty.add(aggregate.name)
     problems += _unused_frames(windows)
+    # A rule may use a faulty aggregate: of whichever type fits, so that other mistakes show.
+    kinds = _ANY_TYPE if faulty else _ANY_TYPE[:1]
+    forms = [{**columns, **dict.fromkeys(faulty, kind)} for kind in kinds]
     for name, rule in windows.alerts.items():
-        problems.extend(_rule_problems(name, rule, columns))
+        found = _least_problems(_rule_problems(name, rule, form) for form in forms)
+        problems += _with_key_hints(found, source)
     tables = ["final_windows", *(["firings"] if windows.trigger is not None else [])]
-    types = {table: windows.checked_columns(columns, table) for table in tables}
-    problems.extend(result_check_problems(windows.checks, types))
+    types = [{table: windows.checked_columns(form, table) for table in tables} for form in forms]
+    for name, check in windows.checks.items():
+        found = _least_problems(result_check_problems({name: check}, form) for form in types)
+        problems += _with_key_hints(found, source)
     return problems
+
+
+def _least_problems(found: Iterable[Iterable[Problem]]) -> list[Problem]:
+    """The problems of the first form of a text; none where another form has none."""
+    lists = [list(problems) for problems in found]
+    return lists[0] if all(lists) else []
+
+
+def _with_key_hints(problems: Iterable[Problem], source: Source) -> Iterator[Problem]:
+    """Says where SQL over results takes the key's column for a column of the source."""
+    for problem in problems:
+        is_unknown = problem.text.startswith(_NO_COLUMN)
+        key_hint = _key_hint(str(problem.value), source) if is_unknown else None
+        yield problem if key_hint is None else replace(problem, text=key_hint)
+
+
+def _key_hint(text: str, source: Source) -> str | None:
+    key, read = source.key, columns_read(text)
+    if isinstance(key, str):
+        if key not in read:
+            return None
+        return f"reads {key!r}, the key, which results have in the column 'key'; write key"
+    if "key" not in read:
+        return None
+    if not key:
+        return "reads 'key', but all records have one key, which is null; leave it out"
+    return f"reads 'key', a key of several columns; write its parts' names: {', '.join(key)}"
 
 
 def _session_problems(windows: Windows, source: Source) -> Iterator[Problem]:
@@ -132,6 +174,8 @@ def _process_problems(windows: Windows, source: Source) -> Iterator[Problem]:
 def _frame_problem(aggregate: Aggregate, windows: Windows, written: str) -> Problem | None:
     """Checks that an aggregate names a frame where there are several, and none elsewhere."""
     path, names, over = ("aggregates", aggregate.name), windows.frame_names, aggregate.over
+    if "frames" in windows.model_fields_set and not names:
+        return None  # the definition names no frame, which is a problem of its own
     if over is None:
         if not names:
             return None
@@ -154,6 +198,8 @@ def _frame_problem(aggregate: Aggregate, windows: Windows, written: str) -> Prob
 def _unused_frames(windows: Windows) -> Iterator[Problem]:
     """Refuses frames without an aggregate: they would only delay the results of the others."""
     used = {aggregate.over for aggregate in windows.aggregate_list}
+    if not used <= set(windows.frame_names):
+        return  # the aggregate that names no frame, or another one, may be meant for it
     for name in windows.frame_names:
         if name not in used:
             text = f"has no aggregate; write one, as in 'count() over {name}', or remove the frame"
@@ -167,7 +213,7 @@ def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Pr
         names = ", ".join(sorted(_RESULT_COLUMNS))
         text = f"is the name of a column that every result has ({names}); rename it"
         return Problem(path, aggregate.name, text)
-    if not isinstance(source.key, str) and aggregate.name in source.key:
+    if _is_taken(aggregate.name, source):
         return Problem(path, aggregate.name, "is the name of a part of the key; rename it")
     if isinstance(aggregate.function, ProjectAggregate):
         problem = _code_problem(aggregate, aggregate.function, written)
@@ -188,6 +234,12 @@ def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Pr
         text = without_value(str(error), str(aggregate), "")
         return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source)}")
     return None
+
+
+def _is_taken(name: str, source: Source) -> bool:
+    """Whether a result has a column of this name without the aggregate."""
+    is_part = not isinstance(source.key, str) and name in source.key
+    return name in _RESULT_COLUMNS or is_part
 
 
 def _code_problem(aggregate: Aggregate, code: ProjectAggregate, written: str) -> Problem | None:
@@ -211,7 +263,11 @@ def _code_problem(aggregate: Aggregate, code: ProjectAggregate, written: str) ->
 def _computed_problem(aggregate: Aggregate, source: Source, written: str) -> Problem | None:
     """Checks an aggregate with an expression or a condition."""
     path, texts = ("aggregates", aggregate.name), (aggregate.written, aggregate.condition)
-    parts = [text for text in texts if text not in (None, "*")]
+    parts = [text for text in texts if text is not None and text != "*"]
+    for part in parts:
+        problem = _sql_problem(part)
+        if problem is not None:
+            return Problem(path, written, problem)
     try:
         read = frozenset().union(*map(columns_read, parts))
         roles = {name: role for role, name in source.role_columns if name in read}
@@ -225,6 +281,17 @@ def _computed_problem(aggregate: Aggregate, source: Source, written: str) -> Pro
         return Problem(path, written, next(filter(None, hints), f"in {error}"))
     except ValueError as error:  # the function takes no value of the expression's type
         return Problem(path, written, without_value(str(error), str(aggregate), ""))
+    return None
+
+
+def _sql_problem(part: str) -> str | None:
+    """Says why an aggregate's expression or condition is no SQL; None where it is."""
+    if not part:
+        return "has nothing after 'where'; write a condition, as in 'x > 3'"
+    try:
+        columns_read(part)
+    except RuleError as error:
+        return hint(part) or f"holds {part!r}, which {error}"
     return None
 
 

@@ -30,7 +30,7 @@ from windows_pipeline.windows.durations import duration_ms, duration_text
 
 _PLAIN_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp", *EPOCHS)
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
-_COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CALL = re.compile(r"\s*(\w+)\s*\(\s*(\w+|\*)\s*\)\s*")
 _LONGEST_NAME = 100
 _LONGEST_COLUMN = 255
@@ -63,7 +63,7 @@ def _short(value: str) -> str:
 def _column_name(value: str) -> str:
     if len(value) > _LONGEST_COLUMN:
         raise ValueError(f"is longer than {_LONGEST_COLUMN} characters; rename the column")
-    if not _COLUMN_NAME.fullmatch(value):
+    if not COLUMN_NAME.fullmatch(value):
         raise ValueError("is not a column name; use letters, digits and _, beginning with a letter")
     return value
 
@@ -307,8 +307,9 @@ def _url(value: str) -> str:
     return value
 
 
+_CALLED = r"^\s*[A-Za-z_][A-Za-z0-9_]*(:[A-Za-z_][A-Za-z0-9_]*)?\s*\("
 _NAME = looks("name", "hourly", type="string", pattern=f"^{_IDENTIFIER.pattern}$")
-_COLUMN = looks("column", "dep_delay", type="string", pattern=f"^{_COLUMN_NAME.pattern}$")
+_COLUMN = looks("column", "dep_delay", type="string", pattern=f"^{COLUMN_NAME.pattern}$")
 _TYPE = looks(
     "column type",
     "decimal(12,2)",
@@ -338,7 +339,9 @@ NumberRule = Annotated[
 ]
 """SQL whose value is a number, or a number as YAML writes it."""
 AggregateText = Annotated[
-    str, BeforeValidator(_aggregate), looks("aggregate", "avg(dep_delay)", type="string")
+    str,
+    BeforeValidator(_aggregate),
+    looks("aggregate", "avg(dep_delay)", type="string", pattern=_CALLED),
 ]
 Delimiter = Annotated[
     str,

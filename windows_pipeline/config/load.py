@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,7 @@ _EXAMPLES = {
     "function": "my_module:warn",
 }
 _EXAMPLES_OF_NAMES = {"aggregates": "avg(column)", "frames": "{preceding: 1 hour}"}
+_CONDITIONS_OF_EXPECTATIONS = ("row_condition", "condition_parser")
 _EXAMPLES_BELOW = {
     "source": "path: ...",
     "kafka": "servers: ...",
@@ -74,7 +76,7 @@ _MAY_REFER = (
     ("source", "path"),
     ("source", "kafka", "servers"),
     *_SECRETS,
-    ("notify", ANY, "email", "host"),
+    *(("notify", ANY, "email", name) for name in ("host", "from", "to")),
 )
 """The fields whose texts may refer to the environment: how records and people are reached."""
 _PARTS_OF_TARGETS: dict[FieldPath, type[BaseModel]] = {
@@ -83,6 +85,8 @@ _PARTS_OF_TARGETS: dict[FieldPath, type[BaseModel]] = {
     ("rate_limit",): RateLimit,
     ("quiet",): Quiet,
 }
+_SENTENCE = re.compile(r"there is |in ['\"]|['\"/]|\S+\(|every ")
+"""Matches what is wrong where it names its own subject, as in "there is no column 'x'"."""
 _MOST_SHOWN = 400
 """How many characters of a value an error shows."""
 _MOST_SHOWN_OF_LISTS = 60
@@ -250,10 +254,7 @@ def _report(document: Document, details: ErrorDetails) -> None:
         example = "'size: 5 rows'" if of_rows else _example(path)
         document.report(path, f"is missing; write {example} in {parent}")
     elif details["type"] == "extra_forbidden":
-        fields = _model(path[:-1], kind).model_fields
-        known = [field.alias or name for name, field in fields.items()]
-        fix = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
-        document.report(path, f"{shown(path[-1])} is not a field here; {fix}")
+        document.report(path, f"{shown(path[-1])} is not a field here; {_known(path, kind)}")
     elif details["type"] == "union_tag_not_found":
         document.report((*path, "kind"), f"is missing; write 'kind: ...' in {'.'.join(path)}")
     elif details["type"] == "union_tag_invalid":
@@ -263,6 +264,15 @@ def _report(document: Document, details: ErrorDetails) -> None:
         document.report(path, f"{shown(path[-1])} {_text(details)}")
     else:
         _report_value(document, path, details["input"], _text(details))
+
+
+def _known(path: FieldPath, kind: str) -> str:
+    """Says what to write in place of a field that does not exist."""
+    if path[-1] in _CONDITIONS_OF_EXPECTATIONS and path[-2].startswith("expect_"):
+        return "write it beside the expectation as 'where: ...', SQL as in rules"
+    fields = _model(path[:-1], kind).model_fields
+    known = [field.alias or name for name, field in fields.items()]
+    return nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
 
 
 def _report_value(document: Document, path: FieldPath, value: object, text: str) -> None:
@@ -275,7 +285,12 @@ def _report_value(document: Document, path: FieldPath, value: object, text: str)
     # YAML has read `1:30`, say, as a number: the error shows what the file says.
     written = value if isinstance(value, str) else document.texts.get(path, value)
     most = _MOST_SHOWN_OF_LISTS if isinstance(value, (list, dict)) else _MOST_SHOWN
-    document.report(path, f"{shown(written, most)} {text}")
+    document.report(path, f"{shown(written, most)}{_joint(text)} {text}")
+
+
+def _joint(text: str) -> str:
+    """The sign between a value and what is wrong with it: a colon before a whole sentence."""
+    return ":" if _SENTENCE.match(text) else ""
 
 
 def _without_secrets(document: Document, path: FieldPath, text: str) -> str:

@@ -34,6 +34,7 @@ Event = Literal[
 EVENTS: tuple[Event, ...] = ("opened", "worsened", "ended", "retracted", "failed", "overdue")
 _WAYS = ("webhook", "email", "command", "file")
 _DAY_MS = 86_400_000
+_REFERENCE = re.compile(r"\$\{env:\w+\}")
 _URL = re.compile(r"https?://[^\s/?#]+[^\s]*")
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _HOURS = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d")
@@ -42,7 +43,11 @@ _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def _url(value: str) -> str:
-    if refers(value) or _URL.fullmatch(value):
+    # What references stand for is known once a message is sent; the text around them is known now.
+    around = _REFERENCE.sub("x", value)
+    if "${" in around:
+        raise ValueError("has '${' that begins no reference; write ${env:NAME} for a variable")
+    if _REFERENCE.match(value) or _URL.fullmatch(around):
         return value
     raise ValueError("must begin with https:// or http:// and name a host; write such an address")
 
@@ -57,6 +62,10 @@ def _file_name(value: str) -> str:
 
 
 def _address(value: str) -> str:
+    return value if refers(value) else _whole_address(value)
+
+
+def _whole_address(value: str) -> str:
     if not _ADDRESS.fullmatch(value):
         raise ValueError("is not an e-mail address; write one, without a name, as in a@example.com")
     return value
@@ -98,7 +107,10 @@ def _number(value: object) -> object:
 
 
 _Address = Annotated[
-    str, AfterValidator(_address), looks("e-mail address", "a@example.com", type="string")
+    str,
+    AfterValidator(_address),
+    KEEPS_REFERENCES,
+    looks("e-mail address", "a@example.com", type="string"),
 ]
 
 
@@ -142,6 +154,15 @@ class Email(Strict):
     password: ReferringText | None = None
     sender: Annotated[_Address, Field(alias="from")]
     to: Annotated[tuple[_Address, ...], BeforeValidator(_some)]
+
+    @staticmethod
+    def require_address(value: str) -> str:
+        """Returns an address, with the values of variables.
+
+        Raises:
+            ValueError: The text is none; the message leaves it out.
+        """
+        return _whole_address(value)
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:

@@ -256,8 +256,12 @@ class Source(Strict):
 
     def columns_on(self, day: date) -> list[str]:
         """The columns that the files of an arrival day must hold."""
-        late = {name for name, column in self.long_forms.items() if (column.since or day) > day}
-        return [name for name in self.paths if name not in late]
+        later = self.columns_after(day)
+        return [name for name in self.paths if name not in later]
+
+    def columns_after(self, day: date) -> set[str]:
+        """The columns that are null on an arrival day, as they begin on a later one."""
+        return {name for name, column in self.long_forms.items() if (column.since or day) > day}
 
     @property
     def derived(self) -> dict[str, Derived]:

@@ -6,18 +6,23 @@ from windows_pipeline.faults.chain import is_of_library
 from windows_pipeline.faults.fault import BAD_FILE, MACHINE, Fault
 from windows_pipeline.faults.machine import of_machine
 from windows_pipeline.faults.tables import of_tables
+from windows_pipeline.faults.user_code import of_user_code
 
 
 def explained(error: BaseException) -> Fault | None:
     """What an error means for the user; None for an error that nobody expected.
 
-    A bad landed file comes first (rule A8), whatever made it so. Otherwise an error of ours decides
-    by its class, as its message is in the user's words; for others the faults of the machine and of
-    tables are looked for among all causes.
+    A bad landed file comes first (rule A8), whatever made it so, then a window function of the
+    user's (rule E3). Otherwise an error of ours decides by its class, as its message is in the
+    user's words; for others the faults of the machine and of tables are looked for among all
+    causes.
     """
     bad = _bad_file(error)
     if bad is not None:
         return bad
+    of_function = of_user_code(error)
+    if of_function is not None:
+        return of_function
     if isinstance(error, FileNotFoundError) or is_of_library(error):
         return of_machine(error) or of_tables(error) or _refused(error)
     return _refused(error) or of_machine(error) or of_tables(error)

@@ -7,7 +7,7 @@ import ssl
 from dataclasses import dataclass
 from email.message import EmailMessage
 
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import ConfigError, Pipeline
 from windows_pipeline.config.notify import Email
 from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.plan import Message
@@ -20,16 +20,38 @@ _TEMPORARY = range(400, 500)
 """A mail server's status codes of temporary failures."""
 
 
-def mailer(pipeline: Pipeline, email: Email) -> Mailer:
+def mailer(pipeline: Pipeline, target: str, email: Email) -> Mailer:
     """The way to send a pipeline's messages by e-mail.
+
+    Args:
+        pipeline: The pipeline.
+        target: The target's name.
+        email: The server and the addresses.
 
     Raises:
         ConfigError: A text refers to an environment variable that is not set.
+        ValueError: A text with such a reference is no address.
     """
     login = None
     if email.user is not None and email.password is not None:
         login = resolved(email.user), resolved(email.password)
-    return Mailer(pipeline, email, resolved(email.host, may_be_secret=False), login)
+    sender = _address(f"{target}: email.from", email.sender)
+    to = tuple(_address(f"{target}: email.to", address) for address in email.to)
+    return Mailer(pipeline, email, resolved(email.host, may_be_secret=False), login, sender, to)
+
+
+def _address(field: str, text: str) -> str:
+    """An address with the values of variables.
+
+    Raises:
+        ValueError: It is none; the message has no value of a variable.
+    """
+    try:
+        return Email.require_address(resolved(text))
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{field}: {text!r} {error}") from None
 
 
 @dataclass(frozen=True)
@@ -41,12 +63,16 @@ class Mailer:
         email: The server and the addresses.
         host: The server's name.
         login: User and password; None for no log-in.
+        sender: The address that messages come from.
+        to: The addresses that messages go to.
     """
 
     pipeline: Pipeline
     email: Email
     host: str
     login: tuple[str, str] | None
+    sender: str
+    to: tuple[str, ...]
 
     def __call__(self, message: Message) -> None:
         """Sends a message.
@@ -75,10 +101,10 @@ class Mailer:
     def _mail(self, message: Message) -> EmailMessage:
         mail = EmailMessage()
         mail["Subject"] = title(self.pipeline, message)[:_LONGEST_SUBJECT]
-        mail["From"] = self.email.sender
-        mail["To"] = ", ".join(self.email.to)
+        mail["From"] = self.sender
+        mail["To"] = ", ".join(self.to)
         # A message that is sent again has the same id, so mail programs recognize it.
-        domain = self.email.sender.rpartition("@")[2]
+        domain = self.sender.rpartition("@")[2]
         mail["Message-ID"] = f"<{message.id}@{domain}>"
         mail["Auto-Submitted"] = "auto-generated"
         mail.set_content("\n".join(lines(self.pipeline, message)))

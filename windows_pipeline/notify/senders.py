@@ -41,7 +41,7 @@ def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
         form = slack if target.webhook.format == "slack" else body
         return lambda message: post(url, message.id, encoded(form(pipeline, message)))
     if target.email is not None:
-        return mailer(pipeline, target.email)
+        return mailer(pipeline, name, target.email)
     if target.command is not None:
         program = target.command[0]
         if program not in settings.commands:

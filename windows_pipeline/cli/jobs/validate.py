@@ -58,13 +58,13 @@ def _file_of(given: Path) -> Path:
         ConfigError: It is neither a file nor a pipeline's name.
     """
     from windows_pipeline.config import ConfigError, load_folder
-    from windows_pipeline.settings import SettingsError
+    from windows_pipeline.settings import NoSettingsError
 
     if given.exists() or given.name != str(given) or given.suffix:
         return given
     try:
         settings = project_settings()
-    except SettingsError:
+    except NoSettingsError:
         return given
     loaded = load_folder(settings.pipelines, settings.modules)
     by_name = {pipeline.name: file for file, pipeline in loaded.pipelines.items()}
@@ -82,21 +82,25 @@ def _file_of(given: Path) -> Path:
 
 
 def _modules() -> tuple[Path, ...]:
-    """The modules of the settings; none without settings, as `validate FILE` works without them."""
-    from windows_pipeline.settings import SettingsError
+    """The modules of the settings; none without settings, as `validate FILE` works without them.
+
+    Raises:
+        SettingsError: The settings have mistakes.
+    """
+    from windows_pipeline.settings import NoSettingsError
 
     try:
         return project_settings().modules
-    except SettingsError:
+    except NoSettingsError:
         return ()
 
 
 def _landing() -> str | None:
     """Where relative source folders begin; None without settings, which `validate FILE` allows."""
-    from windows_pipeline.settings import SettingsError
+    from windows_pipeline.settings import NoSettingsError
 
     try:
         return project_settings().landing
-    except SettingsError as error:
+    except NoSettingsError as error:
         say("warning", f"source.path was not looked at: {error}")
         return None

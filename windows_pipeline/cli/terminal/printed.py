@@ -247,13 +247,15 @@ class PrintedBatches:
         print_quarantined(self._pipeline.name, result.quarantined, by_days=False)
         print_without_records(result.without_records)
         self._any_empty = self._any_empty or bool(result.without_records)
-        for name in result.without_value:
+        later = self._pipeline.source.columns_after(max(result.units)) if result.units else set()
+        without_value = [name for name in result.without_value if name not in later]
+        for name in without_value:
             if name not in self._named:
                 CONSOLE.print(
                     f"  warning: no record of this run has a value in column {name!r} so far; the "
                     "source may call the column by another name"
                 )
-        self._named.update(result.without_value)
+        self._named.update(without_value)
         for text in self.beyond_limits:
             CONSOLE.print(f"  warning: so far {text}")
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator
 
-from windows_pipeline.config.fields import looks
+from windows_pipeline.config.fields import COLUMN_NAME, looks
 from windows_pipeline.text.limits import require_short
 
 
@@ -44,12 +44,13 @@ def _text(key: str | tuple[str, ...]) -> str:
     return ", ".join(key_columns(key)) or "[]"
 
 
-_NAMES = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+_NAME = {"type": "string", "pattern": f"^{COLUMN_NAME.pattern}$"}
+_NAMES = {"type": "array", "items": _NAME, "uniqueItems": True}
 Key = Annotated[
     str | tuple[str, ...],
     PlainValidator(_key),
     PlainSerializer(_text),
-    looks("column, or list of columns", "origin", anyOf=[{"type": "string"}, _NAMES]),
+    looks("column, or list of columns", "origin", anyOf=[_NAME, _NAMES]),
 ]
 """The name of a key's column, or the names of its parts; of a single part its name alone."""
 NO_KEY = ()

@@ -35,7 +35,14 @@ _PathText = Annotated[
     Path,
     BeforeValidator(_path),
     PlainSerializer(path_text),
-    WithJsonSchema({"$comment": "path", "examples": ["$.card.country"], "type": "string"}),
+    WithJsonSchema(
+        {
+            "$comment": "path",
+            "examples": ["$.card.country"],
+            "type": "string",
+            "pattern": r"^\$[.\[]",
+        }
+    ),
 ]
 
 

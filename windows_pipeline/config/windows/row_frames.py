@@ -19,6 +19,7 @@ from windows_pipeline.windows.frames.bounds import FrameUnit, RowBound, row_boun
 ROWS = re.compile(r"([+-]?[0-9]+)\s*rows?", re.IGNORECASE)
 MOST_ROWS = 1_000_000_000
 _UNBOUNDED = {"unbounded": UNBOUNDED_RANGE, "unbounded rows": UNBOUNDED_ROW}
+_LOOKS_PRECEDING = r"[0-9]|^\s*[uU][nN][bB][oO][uU][nN][dD][eE][dD](\s+[rR][oO][wW][sS])?\s*$"
 _FORMS = "write a duration such as '10 minutes', or '5 rows'"
 
 
@@ -79,10 +80,14 @@ def bound_of(text: str) -> RowBound:
 
 
 Preceding = Annotated[
-    str, BeforeValidator(_preceding), looks("distance before the row", "5 rows", type="string")
+    str,
+    BeforeValidator(_preceding),
+    looks("distance before the row", "5 rows", type="string", pattern=_LOOKS_PRECEDING),
 ]
 Following = Annotated[
-    str, BeforeValidator(_following), looks("distance after the row", "5 rows", type="string")
+    str,
+    BeforeValidator(_following),
+    looks("distance after the row", "5 rows", type="string", pattern="[0-9]"),
 ]
 
 

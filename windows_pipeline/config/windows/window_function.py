@@ -22,6 +22,9 @@ PROCESSED_COLUMNS = (
 """The columns of each row of `processed`, besides those of the function."""
 _PLAIN = ("string", "bigint", "double", "boolean", "date", "timestamp")
 _DECIMAL = re.compile(r"decimal\( ?(\d{1,2}) ?, ?(\d{1,2}) ?\)")
+_LOOKS_NAMED = r"^\s*[A-Za-z_][A-Za-z0-9_]*:[A-Za-z_][A-Za-z0-9_]*\s*$"
+_LOOKS_PLAIN = rf"({'|'.join(_PLAIN)}|decimal ?\(.*\))"
+_LOOKS_TYPED = rf"^\s*({_LOOKS_PLAIN}|array\s*<\s*{_LOOKS_PLAIN}\s*>)\s*$"
 _LIST = re.compile(r"array ?< ?(.*?) ?>")
 _MOST_DIGITS = 38
 _FORM = "{function: my_module:warn, columns: {name: type}}"
@@ -92,7 +95,9 @@ def as_process(value: object) -> object:
 
 
 _ResultType = Annotated[
-    str, BeforeValidator(_type), looks("type of a result", "array<string>", type="string")
+    str,
+    BeforeValidator(_type),
+    looks("type of a result", "array<string>", type="string", pattern=_LOOKS_TYPED),
 ]
 
 
@@ -108,7 +113,9 @@ class Process(Strict):
     """
 
     function: Annotated[
-        str, BeforeValidator(_reference), looks("function", "my_module:warn", type="string")
+        str,
+        BeforeValidator(_reference),
+        looks("function", "my_module:warn", type="string", pattern=_LOOKS_NAMED),
     ]
     columns: Annotated[dict[Identifier, _ResultType], AfterValidator(_some_columns)]
     records: Annotated[list[ColumnReference], AfterValidator(_some_records)] | None = None

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from windows_pipeline.kernels.aggregates.user_errors import with_location
 from windows_pipeline.kernels.arrow_types import arrow_type
+from windows_pipeline.text.instants import time_text
 from windows_pipeline.windows.firing.window_function import FiringContext, Row, WindowFunction
 from windows_pipeline.windows.time_window import TimeWindow
 
@@ -94,12 +95,12 @@ class FunctionKernel:
             rows = None if returned is None else list(returned)
         except Exception as error:
             raise RuntimeError(
-                f"{self._called} failed in {_described(key, context)}: "
+                f"{self._called} failed in {self._described(key, context)}: "
                 f"{with_location(error, self._file)}"
             ) from error
         if rows is None:
             raise TypeError(
-                f"{self._called} returned None in {_described(key, context)}; have it yield "
+                f"{self._called} returned None in {self._described(key, context)}; have it yield "
                 "rows, or return a list of them"
             )
         return [self._row(row, key, context) for row in rows]
@@ -142,15 +143,15 @@ class FunctionKernel:
                 key, _, context = contexts[firing]
                 raise TypeError(f"{self._no_row(row, key, context)}: {error}") from error
 
+    def _described(self, key: Any, context: FiringContext) -> str:
+        start_ms, end_ms = context.window
+        window = f"from {start_ms} to {end_ms} (ms)"
+        if self._file:  # of a pipeline, whose tables have timestamps
+            window = f"from {time_text(start_ms)} to {time_text(end_ms)}"
+        return f"firing {context.firing_id} of the window of key {key!r} {window}"
+
     def _no_row(self, row: Row, key: Any, context: FiringContext) -> str:
         return (
             f"{self._called} returned {row!r}, which is no row of {self._function.schema!r}, in "
-            f"{_described(key, context)}"
+            f"{self._described(key, context)}"
         )
-
-
-def _described(key: Any, context: FiringContext) -> str:
-    start_ms, end_ms = context.window
-    return (
-        f"firing {context.firing_id} of the window of key {key!r} from {start_ms} to {end_ms} (ms)"
-    )

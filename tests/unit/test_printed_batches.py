@@ -1,0 +1,34 @@
+"""What `stream` prints of a micro-batch."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tests.support.pipeline_texts import changed, load_text
+from windows_pipeline.cli.terminal.printed import PrintedBatches
+from windows_pipeline.streaming.micro_batch import BatchResult
+
+
+def of_day(day: int, *without_value: str) -> BatchResult:
+    """A micro-batch of a day, in which these columns have no value."""
+    units = [date(2013, 1, day)]
+    return BatchResult(day, units, 5, 0, 0, 0, {}, {}, {}, list(without_value), [], [])
+
+
+def test_a_column_that_begins_later_is_not_missed_before(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Rule A6: it is null on earlier arrival days, whatever records hold."""
+    long_form = "dest: {type: string, since: 2013-01-03}"
+    batches = PrintedBatches(load_text(tmp_path, changed("dest: string", long_form)))
+    batches.add(of_day(2, "dest", "flight"))
+    out = capfd.readouterr().out
+    assert "'flight'" in out
+    assert "'dest'" not in out
+    batches.add(of_day(3, "dest", "flight"))
+    out = capfd.readouterr().out
+    assert "no record of this run has a value in column 'dest' so far" in out
+    assert "'flight'" not in out
