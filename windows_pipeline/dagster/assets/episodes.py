@@ -10,7 +10,9 @@ from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.dagster.assets.checks import check_of_days
 from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.incremental.units import Facts
 from windows_pipeline.query.alert_ids import alert_id
@@ -42,9 +44,10 @@ class EpisodeChecks:
     @property
     def specs(self) -> list[dg.AssetCheckSpec]:
         """The checks, each of a rule."""
+        days = arrival_days(self._pipeline)
         return [
-            dg.AssetCheckSpec(
-                f"{_PREFIX}{name}", asset=self._asset, description=_described(self._windows, name)
+            check_of_days(
+                f"{_PREFIX}{name}", self._asset, days, description=_described(self._windows, name)
             )
             for name in self._windows.alerts
         ]

@@ -53,7 +53,7 @@ def step(
     main = asset_key(job.tables[0])
     specs = [table_spec(pipeline, table, deps) for table in job.tables]
     check_specs = [
-        rules_spec(main, job.checks),
+        rules_spec(main, job.checks, arrival_days(pipeline)),
         *([] if episode_checks is None else episode_checks.specs),
     ]
 
@@ -72,7 +72,7 @@ def step(
     ) -> Iterator[StepEvent]:
         session = spark.spark_session
         selected = context.op_execution_context.selected_asset_keys
-        days = _days(context, job, session)
+        days = days_of_run(context.op_execution_context, job, session)
         if not selected:
             if RULES in _checked(context):
                 yield from rules_evaluations(main, check_published(job, session, days), days)
@@ -128,7 +128,8 @@ def _episodes(
         yield from checks.evaluations(spark, days, _checked(context), facts)
 
 
-def _days(context: dg.AssetExecutionContext, job: Job, spark: SparkSession) -> list[date]:
+def days_of_run(context: dg.OpExecutionContext, job: Job, spark: SparkSession) -> list[date]:
+    """The days of a run; of one without partitions, such as one of checks alone, all published."""
     if context.has_partition_key or context.has_partition_key_range:
         return days_of(context.partition_keys)
     return published_days(job, spark)

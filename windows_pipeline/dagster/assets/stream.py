@@ -16,11 +16,12 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import table_spec
 from windows_pipeline.dagster.assets.checks import rules_evaluations, rules_spec
 from windows_pipeline.dagster.assets.report import Event, ResultEvents
+from windows_pipeline.dagster.assets.step import days_of_run
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.jobs import RawEventsJob, check_published, published_days
+from windows_pipeline.jobs import RawEventsJob, check_published
 from windows_pipeline.jobs.days.chain import all_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import source_tables
@@ -44,7 +45,6 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     it changed. Then it checks these days, and ends: no check blocks a micro-batch. A run whose
     config sets `every` continues until it is terminated, and reports each micro-batch when it ends.
     """
-
     @dg.op(
         name=f"{pipeline.name}_follow",
         config_schema=_CONFIG,
@@ -102,14 +102,17 @@ def source_assets(
 
     @dg.multi_asset_check(
         name=f"{pipeline.name}__raw_events_rules",
-        specs=[rules_spec(main, job.checks, blocks=False)],
+        specs=[rules_spec(main, job.checks, days, blocks=False)],
+        can_subset=True,  # else Dagster requires a result that is of no day
         pool=pipeline.name,
     )
     @fails_plainly
-    def check(spark: dg.ResourceParam[SparkResource]) -> Iterator[dg.AssetCheckEvaluation]:
+    def check(
+        context: dg.AssetCheckExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> Iterator[dg.AssetCheckEvaluation]:
         session = spark.spark_session
-        published = published_days(job, session)
-        yield from rules_evaluations(main, check_published(job, session, published), published)
+        checked = days_of_run(context.op_execution_context, job, session)
+        yield from rules_evaluations(main, check_published(job, session, checked), checked)
 
     return [*(table_spec(pipeline, table, [], days) for table in job.tables), check]
 
