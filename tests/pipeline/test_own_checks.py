@@ -167,7 +167,7 @@ def assert_dagster_names_day_and_commands(project: SmallProject) -> None:
     config = {"from": "2026-11-01", "cause": "more"}
     with dg.DagsterInstance.ephemeral() as instance:
         result = defs.resolve_job_def("p_correction").execute_in_process(
-            {"ops": {"p_correct": {"config": config}}},
+            config,
             instance=instance,
             raise_on_error=False,
         )

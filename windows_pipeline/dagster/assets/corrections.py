@@ -15,6 +15,7 @@ from windows_pipeline.dagster.assets.checks import failing_rows
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
+from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs.correction.run import (
     Corrected,
@@ -35,11 +36,6 @@ _CONFIG = {
     ),
     "cause": dg.Field(
         str, description="The reason for the correction; each row of corrections records it."
-    ),
-    "windows": dg.Field(
-        str,
-        is_required=False,
-        description="A window definition; by default all published definitions.",
     ),
 }
 
@@ -64,7 +60,9 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         tables = {name: window_tables(pipeline, name, settings.warehouse) for name in every}
         return [name for name in every if tables[name].final_windows.exists(session)] or every
 
-    @dg.op(name=f"{pipeline.name}_correct", config_schema=_CONFIG, pool=pipeline.name)
+    op = f"{pipeline.name}_correct"
+
+    @dg.op(name=op, config_schema=_CONFIG, pool=pipeline.name)
     @fails_plainly
     def correct_windows(
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
@@ -73,13 +71,7 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         first = _day(config, "from")
         last = _day(config, "to") if "to" in config else None
         session: SparkSession = spark.spark_session
-        names = [config["windows"]] if "windows" in config else _published(session)
-        unknown = [name for name in names if name not in pipeline.windows]
-        if unknown:
-            raise dg.Failure(
-                f"windows: must name a window definition of {pipeline.name}, not {unknown[0]!r}; "
-                f"use one of {', '.join(pipeline.windows)}"
-            )
+        names = _published(session)
         for name in names:  # all can be corrected, or none is
             plan_correction(session, pipeline, name, settings, first, last, config["cause"])
         for name in names:
@@ -103,6 +95,7 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             f"Recomputes published days of {pipeline.name} after a change of raw records or of the "
             "grace, and records in corrections which results differ."
         ),
+        config=fields_of(op, _CONFIG),
     )
     def correction() -> None:
         correct_windows()

@@ -20,6 +20,7 @@ from windows_pipeline.dagster.assets.step import days_of_run
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
+from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import RawEventsJob, check_published
 from windows_pipeline.jobs.days.chain import all_jobs
@@ -45,12 +46,9 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     it changed. Then it checks these days, and ends: no check blocks a micro-batch. A run whose
     config sets `every` continues until it is terminated, and reports each micro-batch when it ends.
     """
-    @dg.op(
-        name=f"{pipeline.name}_follow",
-        config_schema=_CONFIG,
-        out={},
-        pool=f"{pipeline.name}_stream",
-    )
+    op = f"{pipeline.name}_follow"
+
+    @dg.op(name=op, config_schema=_CONFIG, out={}, pool=f"{pipeline.name}_stream")
     @fails_plainly
     def follow(
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
@@ -85,6 +83,7 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     @dg.job(
         name=f"{pipeline.name}_stream",
         description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
+        config=fields_of(op, _CONFIG),
     )
     def following() -> None:
         follow()

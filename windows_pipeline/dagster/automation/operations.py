@@ -10,6 +10,7 @@ import dagster as dg
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.report import Event, ResultEvents
 from windows_pipeline.dagster.faults import fails_plainly
+from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import check_published, published_days
 from windows_pipeline.jobs.days.chain import STEPS, all_jobs, rebuild
@@ -27,13 +28,9 @@ _REBUILD: dict[str, Any] = {
 
 def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that recomputes the tables that follow an old definition."""
+    op = f"{pipeline.name}_rebuild_tables"
 
-    @dg.op(
-        name=f"{pipeline.name}_rebuild_tables",
-        config_schema=_REBUILD,
-        out={},
-        pool=pipeline.name,
-    )
+    @dg.op(name=op, config_schema=_REBUILD, out={}, pool=pipeline.name)
     @fails_plainly
     def rebuild_tables(
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
@@ -57,6 +54,7 @@ def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     @dg.job(
         name=f"{pipeline.name}_rebuild",
         description=f"Recomputes the tables of {pipeline.name} that follow an old definition.",
+        config=fields_of(op, _REBUILD),
     )
     def rebuilding() -> None:
         rebuild_tables()
