@@ -36,6 +36,13 @@ def test_the_graph_names_the_definition_of_each_table(tmp_path: Path) -> None:
     assert {spec.group_name for spec in found.values()} == {"flights"}
 
 
+def test_the_description_of_a_pipeline_is_markdown(tmp_path: Path) -> None:
+    (tmp_path / "flights.yaml").write_text(f"description: '**Delays** of `flights`'\n{FLIGHTS}")
+    definitions = build_definitions(load_pipelines(tmp_path), SETTINGS)
+    for spec in definitions.resolve_all_asset_specs():
+        assert "\n\n**Delays** of `flights`" in str(spec.description)
+
+
 def test_an_edited_definition_changes_the_version_of_its_tables_alone(tmp_path: Path) -> None:
     before, after = specs(tmp_path), specs(tmp_path, grace="2 hours")
     changed = {key for key in before if before[key].code_version != after[key].code_version}
