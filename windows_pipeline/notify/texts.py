@@ -22,6 +22,7 @@ _MOST_EPISODES = 20
 """A message with more episodes shows the worst of them."""
 _MOST_EVENTS = 500
 """A message as JSON has at most so many events."""
+_LEVELS = ("critical", "warning", None, "info")
 _IN_LINES = ("description", "owner", "runbook")
 _FOR_PEOPLE = {"level", *_IN_LINES}
 _MOST_CHARACTERS = 200
@@ -72,13 +73,19 @@ def lines(pipeline: Pipeline, message: Message) -> list[str]:
     episodes = message.episodes
     if len(episodes) == 1:
         return [line(pipeline, episodes[0]), *details(pipeline, episodes[0])]
-    worst = sorted(episodes, key=lambda event: -(event.severity or 0))[:_MOST_EPISODES]
+    worst = sorted(episodes, key=lambda event: _rank(pipeline, event))[:_MOST_EPISODES]
     more = len(episodes) - len(worst)
     return [
         title(pipeline, message),
         *(line(pipeline, event) for event in worst),
         *([f"and {more} more"] if more else []),
     ]
+
+
+def _rank(pipeline: Pipeline, event: AnyEvent) -> tuple[int, float]:
+    """Sorts the most urgent first, and of one level the worst: severities of rules differ."""
+    level = _declared(pipeline, event).get("level")
+    return _LEVELS.index(level) if level in _LEVELS else len(_LEVELS), -(event.severity or 0)
 
 
 def line(pipeline: Pipeline, event: AnyEvent) -> str:
