@@ -58,9 +58,7 @@ class ResultEvents:
             tables = window_tables(pipeline, name, settings.warehouse)
             self._plots[tables.final_windows.name] = size_plots(pipeline, name, settings)
             self._plots[tables.alerts.name] = plot_and_warnings(pipeline, name, settings)
-            self._episodes[tables.alerts.name] = EpisodeChecks(
-                pipeline, name, tables.alerts, tables.final_windows
-            )
+            self._episodes[tables.alerts.name] = EpisodeChecks(pipeline, name, settings)
 
     def of_job(self, name: str, result: JobResult) -> Iterator[Event]:
         """A job's checks and, if it published, a materialization of each table and day.
