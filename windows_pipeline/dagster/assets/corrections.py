@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import table_spec
 from windows_pipeline.dagster.assets.checks import failing_rows
-from windows_pipeline.dagster.assets.report import Event, ResultEvents
+from windows_pipeline.dagster.assets.report import ResultEvents
+from windows_pipeline.dagster.assets.targets import Event, in_order
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
@@ -75,7 +76,8 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             result = correct(
                 session, pipeline, name, settings, first, last, config["cause"], context.log.info
             )
-            yield from events.of_correction(name, result, config["cause"])
+            made = events.of_correction(name, result, config["cause"])
+            yield from in_order(context.instance, made)
             if not result.published:
                 raise _not_published(pipeline.name, name, result, config)
             context.log.info(

@@ -24,6 +24,7 @@ from windows_pipeline.dagster.assets.metadata import (
     run_metadata,
 )
 from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
+from windows_pipeline.dagster.assets.targets import Event, in_order
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.jobs.correction.run import CorrectionResult
@@ -32,7 +33,6 @@ from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
 from windows_pipeline.streaming import BatchResult
 
-Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -204,7 +204,7 @@ class InstanceReport:
 
         @dg.op(name="show", out={})
         def show() -> Iterator[Event]:
-            yield from events
+            yield from in_order(self._instance, events)
 
         @dg.job(
             name=f"{self._pipeline.name}_in_shell",

@@ -1,4 +1,4 @@
-"""Runs a library job as a Dagster step: reports checks first, then materializations."""
+"""Runs a library job as a Dagster step: reports materializations, then their checks."""
 
 # No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
@@ -18,6 +18,7 @@ from windows_pipeline.dagster.assets.metadata import (
     day_metadata,
     run_metadata,
 )
+from windows_pipeline.dagster.assets.targets import with_targets
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, days_of
@@ -74,17 +75,20 @@ def step(
         selected = context.op_execution_context.selected_asset_keys
         days = days_of_run(context.op_execution_context, job, session)
         if not selected:
-            if RULES in _checked(context):
-                yield from rules_evaluations(main, check_published(job, session, days), days)
-            yield from _episodes(context, episode_checks, session, days, {})
+            found = check_published(job, session, days) if RULES in _checked(context) else None
+            checked = [] if found is None else [*rules_evaluations(main, found, days)]
+            checked += _episodes(context, episode_checks, session, days, {})
+            yield from with_targets(context.instance, checked)
             return
         context.log.info(f"{job.tables[0].name}: {days_text(days)}")
         result = run_job(job, session, days)
+        checked = []
         if RULES in _checked(context):
-            yield from rules_evaluations(main, result.checks, days)
+            checked += rules_evaluations(main, result.checks, days)
         if not result.published:
+            yield from with_targets(context.instance, checked)
             raise _not_published(job, result)
-        yield from _episodes(context, episode_checks, session, days, result.facts)
+        checked += _episodes(context, episode_checks, session, days, result.facts)
         _warn_of_blocked_days(context, result)
         for table in job.tables:
             if asset_key(table) in selected:
@@ -94,6 +98,7 @@ def step(
                 lineage = column_lineage(pipeline, table, job.settings.warehouse)
                 extra[days[-1]] = {**lineage, **extra.get(days[-1], {})}
                 yield _materialized(context, table, result, days, extra)
+        yield from with_targets(context.instance, checked)
 
     return run
 

@@ -15,8 +15,9 @@ from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import table_spec
 from windows_pipeline.dagster.assets.checks import rules_evaluations, rules_spec
-from windows_pipeline.dagster.assets.report import Event, ResultEvents
+from windows_pipeline.dagster.assets.report import ResultEvents
 from windows_pipeline.dagster.assets.step import days_of_run
+from windows_pipeline.dagster.assets.targets import Event, in_order, with_targets
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
@@ -76,9 +77,9 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         if not days:
             return
         for job in all_jobs(pipeline, settings):
-            yield from events.of_published(
-                job.tables[0].name, check_published(job, session, days), days
-            )
+            found = check_published(job, session, days)
+            checked = events.of_published(job.tables[0].name, found, days)
+            yield from in_order(context.instance, checked)
 
     @dg.job(
         name=f"{pipeline.name}_stream",
@@ -111,7 +112,8 @@ def source_assets(
     ) -> Iterator[dg.AssetCheckEvaluation]:
         session = spark.spark_session
         checked = days_of_run(context.op_execution_context, job, session)
-        yield from rules_evaluations(main, check_published(job, session, checked), checked)
+        found = check_published(job, session, checked)
+        yield from with_targets(context.instance, rules_evaluations(main, found, checked))
 
     return [*(table_spec(pipeline, table, [], days) for table in job.tables), check]
 

@@ -8,7 +8,8 @@ from typing import Any
 import dagster as dg
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.assets.report import Event, ResultEvents
+from windows_pipeline.dagster.assets.report import ResultEvents
+from windows_pipeline.dagster.assets.targets import Event, in_order
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
@@ -41,7 +42,7 @@ def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         names = []
         for name, result in rebuild(session, pipeline, settings, step, context.log.info):
             names.append(name)
-            yield from events.of_job(name, result)
+            yield from in_order(context.instance, events.of_job(name, result))
             if not result.published:
                 raise dg.Failure(
                     f"{name}: a blocking check failed, so the table is not published. The check "
@@ -83,7 +84,7 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             if not days:
                 continue
             results = check_published(job, session, days, recount=True)
-            yield from events.of_checks(name, results, days)
+            yield from in_order(context.instance, events.of_checks(name, results, days))
             wrong = [found for found in results if not found.passed and not found.check.is_warning]
             failed += [f"{name} {found.check.name}" for found in wrong]
             context.log.info(f"{name}: {len(results)} rules, {len(wrong)} fail")
