@@ -87,7 +87,7 @@ def step(
             checked += rules_evaluations(main, result.checks, days)
         if not result.published:
             yield from with_targets(context.instance, checked)
-            raise _not_published(job, result)
+            raise _not_published(pipeline, job, result, days)
         checked += _episodes(context, episode_checks, session, days, result.facts)
         _warn_of_blocked_days(context, result)
         for table in job.tables:
@@ -140,14 +140,20 @@ def days_of_run(context: dg.OpExecutionContext, job: Job, spark: SparkSession) -
     return published_days(job, spark)
 
 
-def _not_published(job: Job, result: JobResult) -> dg.Failure:
-    failed = [
-        found.check.name for found in result.checks if not found.passed and found.check.blocking
-    ]
+def _not_published(
+    pipeline: Pipeline, job: Job, result: JobResult, days: Sequence[date]
+) -> dg.Failure:
+    failed = [found for found in result.checks if not found.passed and found.check.blocking]
+    names = ", ".join(found.check.name for found in failed)
+    wrong = sorted({day for found in failed for day in found.failing_by_unit}) or days
+    rules = "; ".join(f"{found.check.name}: {found.check.description}" for found in failed)
+    again = f"materialize the days again (job {pipeline.name}_all)"
+    if pipeline.source.by_days:
+        again += f", or: windows-pipeline run {pipeline.name} --from {days[0]} --to {days[-1]}"
     return dg.Failure(
-        f"{job.tables[0].name}: {', '.join(failed)} failed, so the run published nothing and the "
-        "table is unchanged. The check `rules` of each day says what must hold, and shows failing "
-        "rows. Fix their cause and materialize the days again."
+        f"{job.tables[0].name}: {names} failed on {days_text(wrong)}, so the run published nothing "
+        f"and the table is unchanged. What must hold: {rules}. The check `rules` of each day shows "
+        f"failing rows. Fix their cause, then {again}"
     )
 
 
