@@ -76,9 +76,13 @@ class Episode:
         return between(self.first, self.last)
 
     @property
-    def badness(self) -> tuple[float, float, str, str]:
-        """What orders episodes: the worst first."""
-        return (-_rank(self.severity), self.first.timestamp(), self.rule, self.key_text)
+    def badness(self) -> tuple[float, int, float, str, str]:
+        """What orders episodes: the worst first, of several the longest.
+
+        Silences are often as bad as each other, but for how long they lasted.
+        """
+        began = self.first.timestamp()
+        return (-_rank(self.severity), -self.length_ms, began, self.rule, self.key_text)
 
     def worst_value(self, name: str) -> str:
         """A result of the worst window, as a text."""
