@@ -113,7 +113,7 @@ def _evaluation(
         passed=not failed,
         description=_summary(results, failed),
         metadata=_with_failures(metadata, failed),
-        severity=_severity(failed),
+        severity=_severity(failed, results),
         blocking=any(found.check.blocking for found in results),
         partition=day.isoformat(),
     )
@@ -127,8 +127,15 @@ def _names(failed: Sequence[CheckResult]) -> str:
     return ", ".join(found.check.name for found in failed)
 
 
-def _severity(failed: Sequence[CheckResult]) -> dg.AssetCheckSeverity:
-    if failed and all(found.check.is_warning for found in failed):
+def _severity(
+    failed: Sequence[CheckResult], results: Sequence[CheckResult]
+) -> dg.AssetCheckSeverity:
+    """A day's severity; if all of its rules hold, that of the run's other days.
+
+    Where any day failed, Dagster colours the check by the severity of the newest evaluation.
+    """
+    judged = failed or [found for found in results if not found.passed]
+    if all(found.check.is_warning for found in judged):
         return dg.AssetCheckSeverity.WARN
     return dg.AssetCheckSeverity.ERROR
 
