@@ -97,6 +97,15 @@ class DagsterPages:
             entry = self._page.get_by_title(name, exact=True).locator("..")
             expect(entry).to_contain_text(re.compile("succeeded", re.IGNORECASE))
 
+    def shows_passed_day(self, asset: str, check: str, day: date) -> None:
+        """The history of a check says that it passed on a day."""
+        page = f"{self._address}/assets/flights/{asset}?view=checks&checkDetail={check}"
+        self._page.goto(page)
+        self._page.get_by_text("Execution history", exact=True).click()
+        of_day = self._page.get_by_role("cell", name=str(day), exact=True)
+        row = self._page.locator("tr").filter(has=of_day)
+        expect(row.first).to_contain_text("Passed")
+
     def open_day(self, asset: str, day: date) -> None:
         """Opens what an asset's page says of one day."""
         self._page.goto(f"{self._address}/assets/flights/{asset}?view=partitions&partition={day}")

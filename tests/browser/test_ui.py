@@ -57,6 +57,8 @@ def test_days_materialized_by_clicks_are_shown_as_they_are(
     pages.backfill_all(day(1), day(2))
     for asset in WITH_RULES:
         pages.shows_passed(asset, ["rules"])
+        for arrived in (day(1), day(2)):
+            pages.shows_passed_day(asset, "rules", arrived)
     pages.open_graph()
     for asset in WITH_RULES:
         pages.shows_asset(asset.split("/")[-1], "1 / 1 Passed")

@@ -144,7 +144,7 @@ def run_correction(project: Project, **config: str) -> dg.ExecuteInProcessResult
     with dg.DagsterInstance.ephemeral() as instance:
         return job.execute_in_process(
             instance=instance,
-            run_config={"ops": {"flights_correct": {"config": config}}},
+            run_config=config,
             raise_on_error=False,
         )
 

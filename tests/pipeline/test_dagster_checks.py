@@ -87,6 +87,10 @@ def test_each_day_has_its_rules_and_episodes(landed: SmallProject) -> None:
 
     many = found["p/w/alerts", "alert_many", FIRST]
     assert many.severity == dg.AssetCheckSeverity.WARN
+    assert many.description == (
+        "2 episodes, the worst: a, from 1970-01-01 00:00:00 to 1970-01-01 00:00:00.010, "
+        "severity 2, still open"
+    )
     columns = ("key", "from", "to", "length", "state", "alerts", "severity")
     start, ten = "1970-01-01 00:00:00", "1970-01-01 00:00:00.010"
     assert [tuple(row[name] for name in columns) for row in rows_of(many, "worst_episodes")] == [
@@ -114,14 +118,14 @@ def test_a_silence_lasts_until_the_next_record(
     The empty windows are [6, 16], [31, 41] and [51, 61]. That of z@1000 is open.
     """
     slides = {"kind": "sliding", "time_difference": "10 ms", "grace": "0 ms", "emit_empty": True}
-    rules = {"silent": {"when": "record_count < 1", "severity": "1"}}
+    rules = {"silent": {"when": "record_count < 1", "severity": "episode_ms"}}
     project.declare({**slides, "alerts": rules})
     project.land(1, f"{HEADER}a,0,1\na,5,1\nb,30,1\n")
     project.land(2, f"{HEADER}a,50,1\nz,1000,1\n")
     monkeypatch.chdir(project.folder)
     with dg.DagsterInstance.ephemeral() as instance:
         found = evaluations(project, instance)
-    columns = ("key", "from", "to", "length", "state")
+    columns = ("key", "from", "to", "length", "state", "severity")
     shown = {
         day: [
             tuple(str(row[name]).removeprefix("1970-01-01 00:00:") for name in columns)
@@ -130,10 +134,10 @@ def test_a_silence_lasts_until_the_next_record(
         for day in (FIRST, SECOND)
     }
     assert shown == {
-        FIRST: [("a", "00.006", "00.050", "0:00:00.044000", "over")],
+        FIRST: [("a", "00.006", "00.050", "0:00:00.044000", "over", "44")],
         SECOND: [
-            ("b", "00.031", "01", "0:00:00.969000", "still silent"),
-            ("a", "00.051", "01", "0:00:00.949000", "still silent"),
+            ("b", "00.031", "01", "0:00:00.969000", "still silent", "969"),
+            ("a", "00.051", "01", "0:00:00.949000", "still silent", "949"),
         ],
     }
     status, said = project.call("report", "p", "--output", "out.html")

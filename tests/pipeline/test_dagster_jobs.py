@@ -27,14 +27,11 @@ def ingested(project: SmallProject, monkeypatch: pytest.MonkeyPatch) -> SmallPro
 def ran(
     project: SmallProject, job: str, config: dict[str, object] | None = None
 ) -> dg.ExecuteInProcessResult:
-    """A run of one of the pipeline's jobs; the config is that of its only op."""
+    """A run of one of the pipeline's jobs; the config is that of its fields."""
     definitions = build_definitions([project.pipeline], project.settings)
     run = definitions.resolve_job_def(f"p_{job}")
-    (op,) = (node.name for node in run.nodes)
     with dg.DagsterInstance.ephemeral() as instance:
-        return run.execute_in_process(
-            {"ops": {op: {"config": config or {}}}}, instance=instance, raise_on_error=False
-        )
+        return run.execute_in_process(config or {}, instance=instance, raise_on_error=False)
 
 
 def final_sums(project: SmallProject) -> dict[tuple[str, int], float]:

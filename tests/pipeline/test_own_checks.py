@@ -167,7 +167,7 @@ def assert_dagster_names_day_and_commands(project: SmallProject) -> None:
     config = {"from": "2026-11-01", "cause": "more"}
     with dg.DagsterInstance.ephemeral() as instance:
         result = defs.resolve_job_def("p_correction").execute_in_process(
-            {"ops": {"p_correct": {"config": config}}},
+            config,
             instance=instance,
             raise_on_error=False,
         )
@@ -209,6 +209,20 @@ def test_dagster_shows_and_runs_them(
     }
     warn, error = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
     assert {found[:2] for found in found} == {("not_negative", warn), ("few", error)}, found
+    (failure,) = (event for event in result.all_events if event.is_step_failure)
+    said = str(failure.step_failure_data.error)
+    assert "few failed on " in said
+    assert "What must hold: few: " in said
+    again = "(job p_all), or: windows-pipeline run p --from 2026-11-01 --to 2026-11-02"
+    assert again in said
+    (raw,) = (
+        evaluation
+        for evaluation in result.get_asset_check_evaluations()
+        if "not_negative_sample" in evaluation.metadata
+    )
+    sample = raw.metadata["not_negative_sample"]
+    assert isinstance(sample, dg.TableMetadataValue)
+    assert sample.records[0].data.keys() == {"arrival_unit", "offset", "k", "t", "v"}
     assert stored_rows(project.windows.final_windows) == []
     fired = firing_tables(project.pipeline, "w", project.settings.warehouse)
     assert fired is not None

@@ -127,6 +127,26 @@ def test_a_correction_and_a_stream_show_in_dagster(
     assert event is not None
     assert event.asset_materialization is not None
     assert event.asset_materialization.metadata["cause"].value == "another grace"
+    final = instance.get_latest_materialization_event(
+        dg.AssetKey(["flights", "hourly", "final_windows"])
+    )
+    assert final is not None
+    assert final.asset_materialization is not None
+    # As after a run of the day: the page loses nothing that it showed before.
+    shown = {"dagster/partition_row_count", "dagster/column_lineage", "records_a_window"}
+    assert shown | {"correction", "delta_version"} <= set(final.asset_materialization.metadata)
+    (run,) = instance.get_runs()
+    assert run.job_name == "flights_in_shell"
+    evaluated = {
+        (check.asset_key.path[-1], check.check_name, check.partition)
+        for event in instance.all_logs(run.run_id, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+        if (check := event.asset_check_evaluation) is not None
+    }
+    names = ("alert_disruption", "alert_quiet", "rules")
+    tables = {("keyed_windows", "rules"), ("final_windows", "rules")}
+    assert evaluated == {
+        (*found, day(1).isoformat()) for found in tables | {("alerts", name) for name in names}
+    }
 
 
 def test_an_instance_that_fails_is_a_warning(

@@ -199,7 +199,7 @@ def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.Mon
         assert not instance.nux_enabled
         concurrency = instance.get_concurrency_config()
         assert concurrency.run_queue_config is not None
-        assert concurrency.run_queue_config.max_concurrent_runs == 2
+        assert concurrency.run_queue_config.max_concurrent_runs == 4
         assert concurrency.pool_config.default_pool_limit == 1
         assert str(concurrency.pool_config.pool_granularity).endswith("RUN")
         assert instance.run_monitoring_enabled

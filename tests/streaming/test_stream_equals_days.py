@@ -183,6 +183,23 @@ def assert_checked(own: Settings, ran: dg.ExecuteInProcessResult) -> None:
     assert failed_checks(ran) == set()
 
 
+def the_source_is_checked_in_dagster(own: Settings) -> None:
+    """As by the button of its page, for days and without; only the stream writes the table."""
+    definitions = build_definitions(own)
+    raw_events = dg.AssetKey(["numbers", "raw_events"])
+    checks = dg.define_asset_job(
+        "checks", selection=dg.AssetSelection.checks_for_assets(raw_events)
+    )
+    job = dg.Definitions.merge(definitions, dg.Definitions(jobs=[checks])).resolve_job_def("checks")
+    with dg.DagsterInstance.ephemeral() as instance:
+        every = job.execute_in_process(instance=instance).get_asset_check_evaluations()
+        newest = max(str(one.partition) for one in every)
+        (one,) = job.execute_in_process(
+            instance=instance, partition_key=newest
+        ).get_asset_check_evaluations()
+    assert (one.check_name, one.partition, one.passed) == ("rules", newest, True)
+
+
 def days_are_computed_again_in_dagster(
     spark: SparkSession, pipeline: Pipeline, own: Settings
 ) -> None:
@@ -259,6 +276,7 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
     # A run without new records passes all checks, too.
     assert_checked(own, run_in_dagster(own))
     days_are_computed_again_in_dagster(spark, pipeline, own)
+    the_source_is_checked_in_dagster(own)
 
     DeltaTable(tmp_path / "table").delete("ms = 3")
     with pytest.raises(StreamBehindError, match="were changed or deleted, and a stream takes"):

@@ -91,7 +91,7 @@ def run_in_dagster(own: Settings) -> None:
     """
     job = build_definitions(own).resolve_job_def("numbers_stream")
     key = dg.AssetKey(["numbers", "raw_events"])
-    config = {"ops": {"numbers_follow": {"config": {"every": "0 seconds"}}}}
+    config = {"every": "0 seconds"}
     ended = Event()
     with dg.DagsterInstance.ephemeral() as instance:
 

@@ -36,7 +36,27 @@ def test_the_graph_names_the_definition_of_each_table(tmp_path: Path) -> None:
     assert {spec.group_name for spec in found.values()} == {"flights"}
 
 
+def test_the_description_of_a_pipeline_is_markdown(tmp_path: Path) -> None:
+    (tmp_path / "flights.yaml").write_text(f"description: '**Delays** of `flights`'\n{FLIGHTS}")
+    definitions = build_definitions(load_pipelines(tmp_path), SETTINGS)
+    for spec in definitions.resolve_all_asset_specs():
+        assert "\n\n**Delays** of `flights`" in str(spec.description)
+
+
 def test_an_edited_definition_changes_the_version_of_its_tables_alone(tmp_path: Path) -> None:
     before, after = specs(tmp_path), specs(tmp_path, grace="2 hours")
     changed = {key for key in before if before[key].code_version != after[key].code_version}
     assert changed == {key for key in before if key.startswith("flights/hourly/")}
+
+
+def test_a_check_has_the_days_of_its_asset(tmp_path: Path) -> None:
+    """So Dagster plans an evaluation a day, and its pages say which day one is of."""
+    (tmp_path / "flights.yaml").write_text(FLIGHTS)
+    streamed = FLIGHTS.replace("source:\n", "source:\n  stream: true\n", 1)
+    (tmp_path / "other.yaml").write_text(streamed.replace("name: flights", "name: other", 1))
+    definitions = build_definitions(load_pipelines(tmp_path), SETTINGS)
+    graph = definitions.resolve_asset_graph()
+    checks = [graph.get_check_spec(key) for key in graph.asset_check_keys]
+    assert {spec.key.asset_key.path[0] for spec in checks} == {"flights", "other"}
+    for spec in checks:
+        assert spec.partitions_def == graph.get(spec.key.asset_key).partitions_def

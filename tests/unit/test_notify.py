@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.command_line import call
 from tests.support.notified import DAY, NOW, SINCE, Notified
-from tests.support.pipeline_texts import FLIGHTS
+from tests.support.pipeline_texts import FLIGHTS, changed
 from tests.support.receivers import Receiver, receiver
 from tests.support.written_tables import write_rows
 from windows_pipeline.notify import senders
@@ -77,6 +77,33 @@ def test_an_event_is_sent_once(project: Notified, hook: Receiver) -> None:
     assert hook.events == [
         ("JFK", "opened"), ("JFK", "worsened"), ("LGA", "opened"), ("JFK", "ended"),
     ]  # fmt: skip
+
+
+def test_a_message_says_what_the_file_says_of_the_rule(project: Notified, hook: Receiver) -> None:
+    """Who gets it needs to know how urgent it is, whose it is, and what to do."""
+    about = {
+        "description": "Long delays. Planes <wait>.",
+        "level": "critical",
+        "owner": "team:ops",
+        "runbook": "https://wiki.example.org/delays",
+    }
+    lines = "".join(f"        {name}: {value}\n" for name, value in about.items())
+    project.text = changed(
+        "        severity: avg_dep_delay", f"{lines}        severity: avg_dep_delay"
+    )
+    project.happen({}, {"key": "LGA", "rule": "quiet", "severity": -1.0})
+    project.deliver()
+    disruption, quiet = hook.bodies
+    first, *more = disruption["text"].splitlines()
+    assert first.endswith(", severity 61.5, level critical")
+    assert more[:3] == [
+        about["description"],
+        "owner: team:ops",
+        "runbook: https://wiki.example.org/delays",
+    ]
+    assert {name: disruption["events"][0][name] for name in about} == about
+    assert "level" not in quiet["text"]
+    assert not about.keys() & quiet["events"][0].keys()
 
 
 def test_an_outage_loses_nothing(project: Notified, hook: Receiver) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.notified import NOW, Notified
+from tests.support.pipeline_texts import changed
 from tests.support.receivers import Receiver, receiver
 from windows_pipeline.notify.deliver import snooze
 
@@ -116,3 +117,16 @@ def test_a_snoozed_rule_is_not_sent_until_then(tmp_path: Path, hook: Receiver) -
     snooze(made.pipeline, made.settings, "quiet", later - timedelta(days=1), later)
     made.happen({"rule": "quiet", "key": "LGA"})
     assert made.deliver(later)["people"].events == 1
+
+
+def test_the_most_urgent_come_first_in_a_storm(tmp_path: Path, hook: Receiver) -> None:
+    """Severities of two rules are of two kinds: a rule's level decides before them."""
+    made = project(tmp_path, hook, "group: 3")
+    made.text = changed(
+        "        severity: -record_count",
+        "        severity: -record_count\n        level: critical",
+    )
+    storm(made, 10, 35)
+    made.happen({"key": "silent", "rule": "quiet", "severity": -3.0})
+    made.deliver()
+    assert "quiet opened for silent" in hook.bodies[-1]["text"].splitlines()[1]

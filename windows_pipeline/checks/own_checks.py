@@ -6,7 +6,7 @@ each day and check, so that days are judged alike whatever runs, or micro-batche
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -31,12 +31,14 @@ class OwnChecks:
         declared: The checks by name.
         types: The types of the columns that the checks may read.
         columns: SQL of those columns, and of columns that identify a row, over rows of the table.
+        shown: The columns that are shown of a failing row, beside those that checks read.
     """
 
     table: str
     declared: Mapping[str, OwnCheck]
     types: Mapping[str, str]
     columns: Mapping[str, str]
+    shown: Collection[str] = _OF_RESULT
 
     @property
     def checks(self) -> list[Check]:
@@ -58,7 +60,7 @@ class OwnChecks:
         named = [
             F.expr(sql).alias(name)
             for name, sql in self.columns.items()
-            if name in read or name not in self.types or name in _OF_RESULT
+            if name in read or name not in self.types or name in self.shown
         ]
         seen = rows.select(*named)
         if of_rows:
@@ -86,7 +88,8 @@ def own_checks_of_records(pipeline: Pipeline) -> OwnChecks:
     source = pipeline.source
     identity = {name: f"`{name}`" for name in _OF_RECORD if name not in source.types}
     declared = {name: _of_source(name, source) for name in source.types}
-    return OwnChecks("raw_events", pipeline.checks, source.types, identity | declared)
+    shown = (*source.key_columns, source.event_time)
+    return OwnChecks("raw_events", pipeline.checks, source.types, identity | declared, shown)
 
 
 def own_checks_of_results(windows: Windows, columns: Mapping[str, str], table: str) -> OwnChecks:

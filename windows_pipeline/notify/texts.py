@@ -22,6 +22,9 @@ _MOST_EPISODES = 20
 """A message with more episodes shows the worst of them."""
 _MOST_EVENTS = 500
 """The most events of a message as JSON."""
+_LEVELS = ("critical", "warning", None, "info")
+_IN_LINES = ("description", "owner", "runbook")
+_FOR_PEOPLE = {"level", *_IN_LINES}
 _MOST_CHARACTERS = 200
 """The most characters of a key, or of a value, that a message shows."""
 
@@ -33,7 +36,10 @@ def body(pipeline: Pipeline, message: Message) -> dict[str, Any]:
         "pipeline": pipeline.name,
         "text": "\n".join(lines(pipeline, message)),
         "count": len(message.episodes),
-        "events": [event.as_json() for event in message.events[:_MOST_EVENTS]],
+        "events": [
+            {**event.as_json(), **_declared(pipeline, event)}
+            for event in message.events[:_MOST_EVENTS]
+        ],
     }
 
 
@@ -67,7 +73,7 @@ def lines(pipeline: Pipeline, message: Message) -> list[str]:
     episodes = message.episodes
     if len(episodes) == 1:
         return [line(pipeline, episodes[0]), *details(pipeline, episodes[0])]
-    worst = sorted(episodes, key=lambda event: -(event.severity or 0))[:_MOST_EPISODES]
+    worst = sorted(episodes, key=lambda event: _rank(pipeline, event))[:_MOST_EPISODES]
     more = len(episodes) - len(worst)
     return [
         title(pipeline, message),
@@ -76,18 +82,26 @@ def lines(pipeline: Pipeline, message: Message) -> list[str]:
     ]
 
 
+def _rank(pipeline: Pipeline, event: AnyEvent) -> tuple[int, float]:
+    """Sorts the most urgent first, and of one level the worst: severities of rules differ."""
+    level = _declared(pipeline, event).get("level")
+    return _LEVELS.index(level) if level in _LEVELS else len(_LEVELS), -(event.severity or 0)
+
+
 def line(pipeline: Pipeline, event: AnyEvent) -> str:
     """An event in a line."""
     if isinstance(event, PipelineEvent):
         return shown(f"{pipeline.name}: {event.what} {event.event} since {plain(event.at)}")
     severity = "" if event.severity is None else f", severity {event.severity:g}"
+    level = _declared(pipeline, event).get("level")
+    urgency = "" if level is None else f", level {level}"
     number = "" if event.correction is None else f" (correction {event.correction})"
     when = f" since {plain(event.since)}"
     if event.event == ENDED:
         when = f" at {plain(event.until)}, after {_length(event)}"
     return shown(
         f"{pipeline.name} {event.windows}: {event.rule} {event.event}{number} for "
-        f"{_key(event)}{when}{severity}"
+        f"{_key(event)}{when}{severity}{urgency}"
     )
 
 
@@ -101,7 +115,28 @@ def details(pipeline: Pipeline, event: AnyEvent) -> list[str]:
     so_far = f"last window so far ends {plain(event.until)}, after {_length(event)}"
     if event.event == ENDED:
         so_far = f"it began at {plain(event.since)}"
-    return [shown(f"worst window: {result}"), shown(so_far), *_trace(pipeline, event)]
+    return [
+        *_about_rule(pipeline, event),
+        shown(f"worst window: {result}"),
+        shown(so_far),
+        *_trace(pipeline, event),
+    ]
+
+
+def _declared(pipeline: Pipeline, event: AnyEvent) -> dict[str, str]:
+    """What the file says of an event's rule for whoever gets the message; only what it says."""
+    if isinstance(event, PipelineEvent) or event.windows not in pipeline.windows:
+        return {}
+    rule = pipeline.windows[event.windows].alerts.get(event.rule)
+    return {} if rule is None else rule.model_dump(include=_FOR_PEOPLE, exclude_none=True)
+
+
+def _about_rule(pipeline: Pipeline, event: Event) -> list[str]:
+    """The rule's description, owner and runbook, a line each; its level is in the first line."""
+    declared = _declared(pipeline, event)
+    found = {name: text for name in _IN_LINES if (text := declared.get(name)) is not None}
+    described = [shown(found.pop("description"))] if "description" in found else []
+    return described + [shown(f"{name}: {text}") for name, text in found.items()]
 
 
 def _trace(pipeline: Pipeline, event: Event) -> list[str]:

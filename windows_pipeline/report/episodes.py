@@ -76,9 +76,13 @@ class Episode:
         return between(self.first, self.last)
 
     @property
-    def badness(self) -> tuple[float, float, str, str]:
-        """The sort key of episodes, the worst first."""
-        return (-_rank(self.severity), self.first.timestamp(), self.rule, self.key_text)
+    def badness(self) -> tuple[float, int, float, str, str]:
+        """The sort key of episodes: the worst first, of equally bad episodes the longest.
+
+        Silences are often equally bad but for their length.
+        """
+        began = self.first.timestamp()
+        return (-_rank(self.severity), -self.length_ms, began, self.rule, self.key_text)
 
     def worst_value(self, name: str) -> str:
         """A result of the worst window, as a text."""

@@ -18,13 +18,7 @@ from windows_pipeline.query.state import PipelineState, WindowsState, pipeline_s
 from windows_pipeline.query.tables.arrival_days import LogPart, log_parts
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.newest_rows import newest_rows
-from windows_pipeline.report.episodes import (
-    MOST_EPISODES,
-    Episode,
-    Episodes,
-    mark_open,
-    read_episodes,
-)
+from windows_pipeline.report.episodes import Episode, Episodes, mark_open, read_episodes
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import Counted, Lateness, count_by, read_lateness, read_sizes
 from windows_pipeline.report.silences import follow_silences
@@ -33,6 +27,8 @@ from windows_pipeline.report.tables import TableHealth, table_health
 from windows_pipeline.storage.catalog import TableSpec, all_tables, source_tables, window_tables
 
 _SAMPLE = 10
+_MOST_SILENCES = 200
+"""So many silences are followed to the key's next record, which takes a query each."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +153,8 @@ def _of_windows(
     with suppress(NoTableError):
         episodes = read_episodes(LocalTable(tables.alerts), days)
         mark_open(episodes, windows, state.close_time_ms)
-        follow_silences(episodes, final, windows, state.close_time_ms, MOST_EPISODES)
+        closed = state.close_time_ms
+        episodes = follow_silences(episodes, final, windows, closed, _MOST_SILENCES)
         around = _around(pipeline, windows, final, episodes)
     return WindowsReport(
         name=state.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow.compute as pc
@@ -16,10 +17,11 @@ from windows_pipeline.windows import SlidingWindows
 
 def follow_silences(
     episodes: Episodes, final: ReadableTable, windows: Windows, closed_ms: int | None, most: int
-) -> None:
+) -> Episodes:
     """Sets the end of the episodes that end with a silence: the key's next record.
 
-    Where none came so far, the episode is open, and lasts until the close time.
+    Where none came so far, the episode is open, and lasts until the close time. Returns the
+    episodes in the order that follows.
 
     Args:
         episodes: The episodes, the worst first.
@@ -33,7 +35,7 @@ def follow_silences(
         TableDamagedError: A file of the table is damaged.
     """
     if not isinstance(windows.spec, SlidingWindows):
-        return
+        return episodes
     silent = [episode for episode in episodes.found if episode.ends_empty]
     for number, episode in enumerate(silent):
         episode.is_open = None
@@ -45,6 +47,8 @@ def follow_silences(
         elif closed_ms is not None:
             closed = datetime.fromtimestamp(closed_ms / 1_000, UTC)
             episode.last, episode.is_open = max(episode.last, closed), True
+    in_order = sorted(episodes.found, key=lambda episode: episode.badness)
+    return replace(episodes, found=tuple(in_order))
 
 
 def _next_record(final: ReadableTable, episode: Episode) -> datetime | None:

@@ -6,13 +6,13 @@ from datetime import date
 
 import typer
 
-from windows_pipeline.cli.jobs.reports import report
+from windows_pipeline.cli.jobs.reports import Report, report
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import print_checks
 from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.correction.run import correct
+from windows_pipeline.jobs.correction.run import CorrectionResult, correct
 from windows_pipeline.settings import Settings
 
 
@@ -35,17 +35,12 @@ def correct_published(
     )  # fmt: skip
     for table, result in done.results:
         print_checks((table, check) for check in result.checks if not check.passed)
+    report(pipeline, settings, spark, lambda opened: _show(opened, windows_name, done, cause))
     if not done.published:
         CONSOLE.print("NOT published; fix what the checks found, then run the same command again")
         raise typer.Exit(1)
     for day, corrected in done.units.items():
         CONSOLE.print(f"{day}: {corrected}")
-    report(
-        pipeline,
-        settings,
-        spark,
-        lambda opened: opened.correction(windows_name, done, cause),
-    )
     of_windows = f"{pipeline.name} {windows_name}"
     if done.number is None:
         CONSOLE.print(f"{of_windows}: nothing differs from the published results")
@@ -54,3 +49,8 @@ def correct_published(
     checks = (check for _, result in done.results for check in result.checks)
     if any(not found.passed and not found.check.is_warning for found in checks):
         raise typer.Exit(1)
+
+
+def _show(opened: Report, windows_name: str, done: CorrectionResult, cause: str) -> None:
+    opened.correction(windows_name, done, cause)
+    opened.end()

@@ -32,7 +32,7 @@ class Report(Protocol):
         ...
 
     def end(self) -> None:
-        """Ends the report: no further job follows."""
+        """Ends the report: no further job or correction follows."""
         ...
 
     def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:

@@ -42,7 +42,7 @@ def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.Asse
             *([] if warnings is None else [asset_key(warnings)]),
         ],
         extra_metadata=plot_and_warnings(pipeline, windows_name, settings),
-        episode_checks=EpisodeChecks(pipeline, windows_name, tables.alerts, tables.final_windows),
+        episode_checks=EpisodeChecks(pipeline, windows_name, settings),
     )
 
 

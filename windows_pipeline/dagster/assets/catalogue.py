@@ -44,7 +44,7 @@ def table_spec(
     name = _windows_name(stored)
     described = [plain(stored.description)]
     if pipeline.description:
-        described.append(plain(pipeline.description))
+        described.append(pipeline.description)  # in Markdown
     if name is not None:
         described.append(_in_words(name, pipeline.windows[name]))
     return dg.AssetSpec(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from typing import Any
 
 import dagster as dg
 
@@ -17,14 +19,36 @@ FAILED_RULES = "failed_rules"
 """The metadata that names the rules that do not hold, with commas between them."""
 
 
+def check_of_days(
+    name: str, asset: dg.AssetKey, days: dg.PartitionsDefinition, **more: Any
+) -> dg.AssetCheckSpec:
+    """A check that is evaluated for each day, so that Dagster shows which day an evaluation is of.
+
+    Args:
+        name: The check's name.
+        asset: The asset that it checks.
+        days: The asset's partitions.
+        **more: Other arguments of the specification.
+    """
+    with warnings.catch_warnings():
+        # The dependency is bounded, so that a change of a preview comes with an upgrade.
+        warnings.simplefilter("ignore", dg.PreviewWarning)
+        return dg.AssetCheckSpec(name, asset=asset, partitions_def=days, **more)
+
+
 def rules_spec(
-    asset: dg.AssetKey, checks: Sequence[Check], *, blocks: bool = True
+    asset: dg.AssetKey,
+    checks: Sequence[Check],
+    days: dg.PartitionsDefinition,
+    *,
+    blocks: bool = True,
 ) -> dg.AssetCheckSpec:
     """The check of all rules of a table.
 
     Args:
         asset: The table's asset.
         checks: The rules, at least one.
+        days: The asset's partitions.
         blocks: Whether rules may keep a run from publishing.
     """
     rules = table(
@@ -34,9 +58,10 @@ def rules_spec(
             for check in checks
         ),
     )
-    return dg.AssetCheckSpec(
+    return check_of_days(
         RULES,
-        asset=asset,
+        asset,
+        days,
         description=rules,
         blocking=blocks and any(check.blocking for check in checks),
     )
@@ -88,7 +113,7 @@ def _evaluation(
         passed=not failed,
         description=_summary(results, failed),
         metadata=_with_failures(metadata, failed),
-        severity=_severity(failed),
+        severity=_severity(failed, results),
         blocking=any(found.check.blocking for found in results),
         partition=day.isoformat(),
     )
@@ -102,8 +127,15 @@ def _names(failed: Sequence[CheckResult]) -> str:
     return ", ".join(found.check.name for found in failed)
 
 
-def _severity(failed: Sequence[CheckResult]) -> dg.AssetCheckSeverity:
-    if failed and all(found.check.is_warning for found in failed):
+def _severity(
+    failed: Sequence[CheckResult], results: Sequence[CheckResult]
+) -> dg.AssetCheckSeverity:
+    """A day's severity; if all of its rules hold, that of the run's other days.
+
+    Where any day failed, Dagster colours the check by the severity of the newest evaluation.
+    """
+    judged = failed or [found for found in results if not found.passed]
+    if all(found.check.is_warning for found in judged):
         return dg.AssetCheckSeverity.WARN
     return dg.AssetCheckSeverity.ERROR
 

@@ -12,19 +12,17 @@ from pyspark.sql import SparkSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import table_spec
 from windows_pipeline.dagster.assets.checks import failing_rows
+from windows_pipeline.dagster.assets.report import ResultEvents
+from windows_pipeline.dagster.assets.targets import Event, in_order
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
+from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.jobs.correction.run import (
-    Corrected,
-    CorrectionResult,
-    correct,
-    plan_correction,
-)
+from windows_pipeline.jobs.correction.run import CorrectionResult, correct, plan_correction
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import days_text
-from windows_pipeline.storage.tables import WindowTables, window_tables
+from windows_pipeline.storage.tables import window_tables
 
 _CONFIG = {
     "from": dg.Field(str, description="The first arrival day to recompute, such as 2013-01-02."),
@@ -35,11 +33,6 @@ _CONFIG = {
     ),
     "cause": dg.Field(
         str, description="The reason for the correction; each row of corrections records it."
-    ),
-    "windows": dg.Field(
-        str,
-        is_required=False,
-        description="A window definition; by default all published definitions.",
     ),
 }
 
@@ -64,28 +57,27 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         tables = {name: window_tables(pipeline, name, settings.warehouse) for name in every}
         return [name for name in every if tables[name].final_windows.exists(session)] or every
 
-    @dg.op(name=f"{pipeline.name}_correct", config_schema=_CONFIG, pool=pipeline.name)
+    op = f"{pipeline.name}_correct"
+
+    @dg.op(name=op, config_schema=_CONFIG, out={}, pool=pipeline.name)
     @fails_plainly
     def correct_windows(
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
-    ) -> None:
+    ) -> Iterator[Event]:
         config = context.op_config
         first = _day(config, "from")
         last = _day(config, "to") if "to" in config else None
         session: SparkSession = spark.spark_session
-        names = [config["windows"]] if "windows" in config else _published(session)
-        unknown = [name for name in names if name not in pipeline.windows]
-        if unknown:
-            raise dg.Failure(
-                f"windows: must name a window definition of {pipeline.name}, not {unknown[0]!r}; "
-                f"use one of {', '.join(pipeline.windows)}"
-            )
+        names = _published(session)
+        events = ResultEvents(pipeline, settings, session)
         for name in names:  # all can be corrected, or none is
             plan_correction(session, pipeline, name, settings, first, last, config["cause"])
         for name in names:
             result = correct(
                 session, pipeline, name, settings, first, last, config["cause"], context.log.info
             )
+            made = events.of_correction(name, result, config["cause"])
+            yield from in_order(context.instance, made)
             if not result.published:
                 raise _not_published(pipeline.name, name, result, config)
             context.log.info(
@@ -93,9 +85,6 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 if result.number is None
                 else f"{name}: correction {result.number} is published"
             )
-            tables = window_tables(pipeline, name, settings.warehouse)
-            for event in correction_events(tables, result, config["cause"]):
-                context.log_event(event)
 
     @dg.job(
         name=f"{pipeline.name}_correction",
@@ -103,39 +92,12 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             f"Recomputes published days of {pipeline.name} after a change of raw records or of the "
             "grace, and records in corrections which results differ."
         ),
+        config=fields_of(op, _CONFIG),
     )
     def correction() -> None:
         correct_windows()
 
     return correction
-
-
-def correction_events(
-    tables: WindowTables, result: CorrectionResult, cause: str
-) -> Iterator[dg.AssetMaterialization]:
-    """The materializations of the days that a correction changed."""
-    for day, corrected in result.units.items():
-        for table in (tables.final_windows, tables.corrections, tables.alerts):
-            yield dg.AssetMaterialization(
-                asset_key(table),
-                partition=day.isoformat(),
-                metadata=_metadata(result, corrected, cause),
-            )
-
-
-def _metadata(
-    result: CorrectionResult, corrected: Corrected, cause: str
-) -> dict[str, dg.MetadataValue]:
-    counts = {
-        **{f"windows_{kind}": number for kind, number in corrected.windows.items()},
-        "alerts_retracted": corrected.alerts_retracted,
-        "alerts_raised": corrected.alerts_raised,
-    }
-    return {
-        "correction": dg.MetadataValue.int(result.number or 0),
-        "cause": dg.MetadataValue.text(cause),
-        **{name: dg.MetadataValue.int(number) for name, number in counts.items()},
-    }
 
 
 def _day(config: Mapping[str, str], field: str) -> date:

@@ -10,13 +10,18 @@ from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.dagster.assets.checks import check_of_days
+from windows_pipeline.dagster.assets.silences import with_silences
 from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.incremental.units import Facts
+from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.report.words import instant_text, trace_command
-from windows_pipeline.storage.joins import join_on
-from windows_pipeline.storage.table import Table
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.instants import timestamp_to_ms
+from windows_pipeline.storage.tables import window_tables
 from windows_pipeline.text.markdown import code, plain
 from windows_pipeline.windows import SlidingWindows
 
@@ -30,21 +35,25 @@ _COLUMNS = ("key", "from", "to", "length", "state", "alerts", "severity", "worst
 class EpisodeChecks:
     """Evaluates the checks of a definition's alert rules, for each day."""
 
-    def __init__(self, pipeline: Pipeline, windows_name: str, alerts: Table, final: Table) -> None:
-        """Takes the definition, its table of alerts, and that of its final windows."""
+    def __init__(self, pipeline: Pipeline, windows_name: str, settings: Settings) -> None:
+        """Takes the definition, and where its tables lie."""
+        job = AlertsJob(pipeline, windows_name, settings)
+        tables = window_tables(pipeline, windows_name, settings.warehouse)
         self._pipeline = pipeline
         self._name = windows_name
         self._windows = pipeline.windows[windows_name]
-        self._alerts = alerts
-        self._final = final
-        self._asset = asset_key(alerts)
+        self._alerts = tables.alerts
+        self._final = tables.final_windows
+        self._rules = job.rules
+        self._asset = asset_key(tables.alerts)
 
     @property
     def specs(self) -> list[dg.AssetCheckSpec]:
         """The checks, each of a rule."""
+        days = arrival_days(self._pipeline)
         return [
-            dg.AssetCheckSpec(
-                f"{_PREFIX}{name}", asset=self._asset, description=_described(self._windows, name)
+            check_of_days(
+                f"{_PREFIX}{name}", self._asset, days, description=_described(self._windows, name)
             )
             for name in self._windows.alerts
         ]
@@ -65,29 +74,36 @@ class EpisodeChecks:
             facts: What the job reports of days: how far windows are closed.
         """
         rules = [rule for rule in self._windows.alerts if f"{_PREFIX}{rule}" in names]
-        found = self._found(spark, days) if rules else {}
+        closed_ms = {
+            day: closed
+            for day in days
+            if isinstance(closed := facts.get(day, {}).get("closed_through_ms"), int)
+        }
+        found = self._found(spark, days, closed_ms) if rules else {}
         for day in days:
-            closed = facts.get(day, {}).get("closed_through_ms")
-            through = closed if isinstance(closed, int) else None
             for rule in rules:
                 rows = found.get((day, rule), [])
-                yield self._evaluation(rule, rows, day, through)
+                yield self._evaluation(rule, rows, day, closed_ms.get(day))
 
     def _found(
-        self, spark: SparkSession, days: Sequence[date]
+        self, spark: SparkSession, days: Sequence[date], closed_ms: Mapping[date, int]
     ) -> dict[tuple[date, str], list[Row]]:
         """The worst episodes of each day and rule, with the number of all of them."""
         alerts = standing(self._alerts.of_units(spark, days))
+        lasted = self._lasted(spark, days, episodes(alerts, by=["arrival_unit"]), closed_ms)
         of_day = Window.partitionBy("arrival_unit", "rule")
-        worst = of_day.orderBy(F.desc_nulls_last("severity"), "episode_start", "key")
+        # Of several that are as bad the longest: severities of silences are often alike.
+        length = timestamp_to_ms("until") - timestamp_to_ms("episode_start")
+        worst = of_day.orderBy(F.desc_nulls_last("severity"), length.desc(), "episode_start", "key")
         ranked = (
-            episodes(alerts, by=["arrival_unit"])
-            .withColumns({"rank": F.row_number().over(worst), "all": F.count("*").over(of_day)})
+            lasted.withColumns(
+                {"rank": F.row_number().over(worst), "all": F.count("*").over(of_day)}
+            )
             .where(F.col("rank") <= _SHOWN)
             .orderBy("rank")
         )
         found: dict[tuple[date, str], list[Row]] = {}
-        for row in self._with_return(spark, days, ranked).collect():
+        for row in ranked.collect():
             found.setdefault((row["arrival_unit"], row["rule"]), []).append(row)
         return found
 
@@ -97,22 +113,19 @@ class EpisodeChecks:
         spec = self._windows.spec
         return isinstance(spec, SlidingWindows) and spec.emit_empty
 
-    def _with_return(
-        self, spark: SparkSession, days: Sequence[date], found: DataFrame
+    def _lasted(
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        found: DataFrame,
+        closed_ms: Mapping[date, int],
     ) -> DataFrame:
-        """Adds `back`: the key's next record, as of the last day, after a silence of any length.
-
-        It is the end of the first window of the key that ends later and holds a record.
-        """
+        """Adds when the key of a silence was back, and how long each episode lasted."""
         if not self._may_end_silent:
-            return found.withColumn("back", F.lit(None).cast("timestamp"))
-        found = found.localCheckpoint()
-        held = self._final.of_units(spark, days).where(F.col("record_count") > 0)
-        ends = held.select("key", F.col("window_end").alias("_end"))
-        silent = found.where("ends_empty").select("key", "episode_end").distinct()
-        later = join_on(silent, ends, ["key"], "inner").where(F.col("_end") > F.col("episode_end"))
-        back = later.groupBy("key", "episode_end").agg(F.min("_end").alias("back"))
-        return join_on(found, back, ["key", "episode_end"], "left").orderBy("rank")
+            never = F.lit(None).cast("timestamp")
+            return found.withColumns({"back": never, "until": F.col("episode_end")})
+        final = self._final.of_units(spark, days)
+        return with_silences(found, final, closed_ms, self._rules)
 
     def _evaluation(
         self, rule: str, rows: list[Row], day: date, through: int | None
@@ -121,18 +134,18 @@ class EpisodeChecks:
         declared = self._windows.alerts[rule]
         metadata: dict[str, dg.MetadataValue] = {
             "episodes": dg.MetadataValue.int(number),
-            "rule": dg.MetadataValue.md(code(declared.when)),
+            "rule": dg.MetadataValue.text(declared.when),
         }
-        if rows:
-            records = [dg.TableRecord(self._shown(row, through)) for row in rows]
+        shown = [self._shown(row, through) for row in rows]
+        if shown:
             schema = dg.TableSchema([dg.TableColumn(name) for name in _COLUMNS])
+            records = [dg.TableRecord(episode) for episode in shown]
             metadata["worst_episodes"] = dg.MetadataValue.table(records, schema)
-        noun = "episode" if number == 1 else "episodes"
         return dg.AssetCheckEvaluation(
             asset_key=self._asset,
             check_name=f"{_PREFIX}{rule}",
             passed=not rows,
-            description=f"{number:,} {noun}" if rows else "no episode",
+            description=_summary(number, shown[0]) if shown else "no episode",
             metadata=metadata,
             severity=dg.AssetCheckSeverity.WARN,
             blocking=False,
@@ -143,10 +156,7 @@ class EpisodeChecks:
         """An episode as texts, by column."""
         worst = row["worst"]
         key = _key_text(row["key"])
-        first, last = _instant(row["episode_start"]), _instant(row["back"] or row["episode_end"])
-        state = self._state(row, through)
-        if state == _SILENT and through is not None:
-            last = max(last, datetime.fromtimestamp(through / 1000, UTC))
+        first, last = _instant(row["episode_start"]), _instant(row["until"])
         end = instant_text(_instant(worst["window_end"]))
         alert = {**worst.asDict(), "rule": row["rule"], "key": row["key"]}
         worst_id = alert_id(self._pipeline.name, self._name, self._windows.row_key, alert)
@@ -156,7 +166,7 @@ class EpisodeChecks:
             "from": instant_text(first),
             "to": instant_text(last),
             "length": str(last - first),
-            "state": state,
+            "state": self._state(row, through),
             "alerts": f"{row['alerts']:,}",
             "severity": "" if row["severity"] is None else f"{row['severity']:g}",
             "worst window": f"ends {end}: "
@@ -178,6 +188,15 @@ class EpisodeChecks:
         possible = _instant(row["episode_end"]) + timedelta(milliseconds=length)
         closed = datetime.fromtimestamp(through / 1000, UTC)
         return "over" if possible < closed else "still open"
+
+
+def _summary(number: int, worst: Mapping[str, str]) -> str:
+    """The number of episodes and the worst of them, in Markdown."""
+    noun = "episode" if number == 1 else "episodes"
+    severity = f", severity {worst['severity']}" if worst["severity"] else ""
+    state = f", {worst['state']}" if worst["state"] else ""
+    text = f"{worst['key']}, from {worst['from']} to {worst['to']}{severity}{state}"
+    return f"{number:,} {noun}, the worst: {plain(text)}"
 
 
 def _described(windows: Windows, name: str) -> str:

@@ -15,7 +15,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.alerts import plot_and_warnings
 from windows_pipeline.dagster.assets.catalogue import column_lineage
 from windows_pipeline.dagster.assets.checks import rules_evaluations
-from windows_pipeline.dagster.assets.corrections import correction_events
+from windows_pipeline.dagster.assets.correction_metadata import correction_metadata
 from windows_pipeline.dagster.assets.episodes import EpisodeChecks
 from windows_pipeline.dagster.assets.metadata import (
     Metadata,
@@ -24,6 +24,7 @@ from windows_pipeline.dagster.assets.metadata import (
     run_metadata,
 )
 from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
+from windows_pipeline.dagster.assets.targets import Event, in_order
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.jobs.correction.run import CorrectionResult
@@ -32,7 +33,6 @@ from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
 from windows_pipeline.streaming import BatchResult
 
-Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -58,9 +58,7 @@ class ResultEvents:
             tables = window_tables(pipeline, name, settings.warehouse)
             self._plots[tables.final_windows.name] = size_plots(pipeline, name, settings)
             self._plots[tables.alerts.name] = plot_and_warnings(pipeline, name, settings)
-            self._episodes[tables.alerts.name] = EpisodeChecks(
-                pipeline, name, tables.alerts, tables.final_windows
-            )
+            self._episodes[tables.alerts.name] = EpisodeChecks(pipeline, name, settings)
 
     def of_job(self, name: str, result: JobResult) -> Iterator[Event]:
         """A job's checks and, if it published, a materialization of each table and day.
@@ -69,14 +67,7 @@ class ResultEvents:
             name: The name of the job's first table, whose asset has the job's checks.
             result: The job's result.
         """
-        days = sorted(result.days)
-        yield from rules_evaluations(asset_key(self._tables[name]), result.checks, days)
-        if not result.published:
-            return
-        if name in self._episodes:
-            checks = self._episodes[name]
-            names = [spec.name for spec in checks.specs]
-            yield from checks.evaluations(self._spark, days, names, result.facts)
+        yield from self._checks(name, result)
         for table_name in result.versions:
             table = self._tables.get(table_name)
             if table is not None:
@@ -84,10 +75,24 @@ class ResultEvents:
 
     def of_correction(
         self, windows_name: str, result: CorrectionResult, cause: str
-    ) -> Iterator[dg.AssetMaterialization]:
-        """A materialization of each table and day that a correction changed."""
+    ) -> Iterator[Event]:
+        """The checks of a correction's jobs, and a materialization of each table and day.
+
+        Days of final_windows, alerts and corrections are those that the correction changed; it
+        computes those of other tables again.
+        """
         tables = window_tables(self._pipeline, windows_name, self._warehouse)
-        yield from correction_events(tables, result, cause)
+        changed = {table.name for table in (tables.final_windows, tables.alerts)}
+        changed.add(tables.corrections.name)
+        counts = correction_metadata(result, cause)
+        for name, of_job in result.results:
+            yield from self._checks(name, of_job)
+            for table_name in of_job.versions:
+                table = self._tables.get(table_name)
+                if table is None:
+                    continue
+                more = counts if table_name in changed else None
+                yield from self._materializations(table, of_job, more)
 
     def of_stream(
         self, batches: Sequence[BatchResult], *, is_whole: bool = False
@@ -102,12 +107,14 @@ class ResultEvents:
         days = sorted({day for batch in batches for day in batch.units})
         for table in self._tables.values() if days else ():
             drawn = self._plotted(table, days) if is_whole else {}
-            metadata = batch_metadata(batches)
+            metadata = {
+                **batch_metadata(batches),
+                **column_lineage(self._pipeline, table, self._warehouse),
+            }
             if is_whole:
                 metadata |= {
                     "dagster/row_count": dg.MetadataValue.int(table.count(self._spark)),
                     "delta_version": dg.MetadataValue.int(table.version(self._spark)),
-                    **column_lineage(self._pipeline, table, self._warehouse),
                 }
             for day in days:
                 yield dg.AssetMaterialization(
@@ -132,18 +139,33 @@ class ResultEvents:
         """The checks of published days of the table of a name."""
         yield from rules_evaluations(asset_key(self._tables[name]), results, days)
 
+    def _checks(self, name: str, result: JobResult) -> Iterator[dg.AssetCheckEvaluation]:
+        """A job's checks and, if it published alerts, the days' episodes."""
+        days = sorted(result.days)
+        yield from rules_evaluations(asset_key(self._tables[name]), result.checks, days)
+        if result.published and name in self._episodes:
+            checks = self._episodes[name]
+            names = [spec.name for spec in checks.specs]
+            yield from checks.evaluations(self._spark, days, names, result.facts)
+
     def _materializations(
-        self, table: Table, result: JobResult
+        self, table: Table, result: JobResult, more: Mapping[date, Metadata] | None = None
     ) -> Iterator[dg.AssetMaterialization]:
-        """One materialization per day; the last one also has the whole table's metadata."""
-        days = sorted(result.facts)
+        """One materialization per day; the last one also has the whole table's metadata.
+
+        Args:
+            table: The table.
+            result: The job's result.
+            more: Further metadata, by the only days to report; None to report all days.
+        """
+        days = sorted(result.facts if more is None else more.keys() & result.facts.keys())
         drawn = self._plotted(table, days)
         for day in days:
             metadata: Metadata = dict(drawn.get(day, {}))
             if day == days[-1]:
                 metadata |= run_metadata(table, result)
                 metadata |= column_lineage(self._pipeline, table, self._warehouse)
-            metadata |= day_metadata(table, result, day)
+            metadata |= {**day_metadata(table, result, day), **({} if more is None else more[day])}
             yield dg.AssetMaterialization(
                 asset_key(table), metadata=metadata, partition=day.isoformat()
             )
@@ -182,7 +204,7 @@ class InstanceReport:
 
         @dg.op(name="show", out={})
         def show() -> Iterator[Event]:
-            yield from events
+            yield from in_order(self._instance, events)
 
         @dg.job(
             name=f"{self._pipeline.name}_in_shell",
@@ -199,8 +221,8 @@ class InstanceReport:
             raise RuntimeError(f"run {stored.run_id} failed")
 
     def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
-        """Reports what a correction changed."""
-        self._store(self._events.of_correction(windows_name, result, cause))
+        """Takes the result of a correction; `end` reports it."""
+        self._of_jobs += self._events.of_correction(windows_name, result, cause)
 
     def stream(self, batches: Sequence[BatchResult]) -> None:
         """Reports what micro-batches wrote."""

@@ -1,4 +1,4 @@
-"""Runs a library job as a Dagster step: reports checks first, then materializations."""
+"""Runs a library job as a Dagster step: reports materializations, then their checks."""
 
 # No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
@@ -18,6 +18,7 @@ from windows_pipeline.dagster.assets.metadata import (
     day_metadata,
     run_metadata,
 )
+from windows_pipeline.dagster.assets.targets import with_targets
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, days_of
@@ -53,7 +54,7 @@ def step(
     main = asset_key(job.tables[0])
     specs = [table_spec(pipeline, table, deps) for table in job.tables]
     check_specs = [
-        rules_spec(main, job.checks),
+        rules_spec(main, job.checks, arrival_days(pipeline)),
         *([] if episode_checks is None else episode_checks.specs),
     ]
 
@@ -72,19 +73,22 @@ def step(
     ) -> Iterator[StepEvent]:
         session = spark.spark_session
         selected = context.op_execution_context.selected_asset_keys
-        days = _days(context, job, session)
+        days = days_of_run(context.op_execution_context, job, session)
         if not selected:
-            if RULES in _checked(context):
-                yield from rules_evaluations(main, check_published(job, session, days), days)
-            yield from _episodes(context, episode_checks, session, days, {})
+            found = check_published(job, session, days) if RULES in _checked(context) else None
+            checked = [] if found is None else [*rules_evaluations(main, found, days)]
+            checked += _episodes(context, episode_checks, session, days, {})
+            yield from with_targets(context.instance, checked)
             return
         context.log.info(f"{job.tables[0].name}: {days_text(days)}")
         result = run_job(job, session, days)
+        checked = []
         if RULES in _checked(context):
-            yield from rules_evaluations(main, result.checks, days)
+            checked += rules_evaluations(main, result.checks, days)
         if not result.published:
-            raise _not_published(job, result)
-        yield from _episodes(context, episode_checks, session, days, result.facts)
+            yield from with_targets(context.instance, checked)
+            raise _not_published(pipeline, job, result, days)
+        checked += _episodes(context, episode_checks, session, days, result.facts)
         _warn_of_blocked_days(context, result)
         for table in job.tables:
             if asset_key(table) in selected:
@@ -94,6 +98,7 @@ def step(
                 lineage = column_lineage(pipeline, table, job.settings.warehouse)
                 extra[days[-1]] = {**lineage, **extra.get(days[-1], {})}
                 yield _materialized(context, table, result, days, extra)
+        yield from with_targets(context.instance, checked)
 
     return run
 
@@ -128,20 +133,27 @@ def _episodes(
         yield from checks.evaluations(spark, days, _checked(context), facts)
 
 
-def _days(context: dg.AssetExecutionContext, job: Job, spark: SparkSession) -> list[date]:
+def days_of_run(context: dg.OpExecutionContext, job: Job, spark: SparkSession) -> list[date]:
+    """The days of a run; of one without partitions, such as one of checks alone, all published."""
     if context.has_partition_key or context.has_partition_key_range:
         return days_of(context.partition_keys)
     return published_days(job, spark)
 
 
-def _not_published(job: Job, result: JobResult) -> dg.Failure:
-    failed = [
-        found.check.name for found in result.checks if not found.passed and found.check.blocking
-    ]
+def _not_published(
+    pipeline: Pipeline, job: Job, result: JobResult, days: Sequence[date]
+) -> dg.Failure:
+    failed = [found for found in result.checks if not found.passed and found.check.blocking]
+    names = ", ".join(found.check.name for found in failed)
+    wrong = sorted({day for found in failed for day in found.failing_by_unit}) or days
+    rules = "; ".join(f"{found.check.name}: {found.check.description}" for found in failed)
+    again = f"materialize the days again (job {pipeline.name}_all)"
+    if pipeline.source.by_days:
+        again += f", or: windows-pipeline run {pipeline.name} --from {days[0]} --to {days[-1]}"
     return dg.Failure(
-        f"{job.tables[0].name}: {', '.join(failed)} failed, so the run published nothing and the "
-        "table is unchanged. The check `rules` of each day says what must hold, and shows failing "
-        "rows. Fix their cause and materialize the days again."
+        f"{job.tables[0].name}: {names} failed on {days_text(wrong)}, so the run published nothing "
+        f"and the table is unchanged. What must hold: {rules}. The check `rules` of each day shows "
+        f"failing rows. Fix their cause, then {again}"
     )
 
 

@@ -15,12 +15,15 @@ from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import table_spec
 from windows_pipeline.dagster.assets.checks import rules_evaluations, rules_spec
-from windows_pipeline.dagster.assets.report import Event, ResultEvents
+from windows_pipeline.dagster.assets.report import ResultEvents
+from windows_pipeline.dagster.assets.step import days_of_run
+from windows_pipeline.dagster.assets.targets import Event, in_order, with_targets
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
+from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.jobs import RawEventsJob, check_published, published_days
+from windows_pipeline.jobs import RawEventsJob, check_published
 from windows_pipeline.jobs.days.chain import all_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import source_tables
@@ -44,13 +47,9 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     it changed. Then it checks these days, and ends: no check blocks a micro-batch. A run whose
     config sets `every` continues until it is terminated, and reports each micro-batch when it ends.
     """
+    op = f"{pipeline.name}_follow"
 
-    @dg.op(
-        name=f"{pipeline.name}_follow",
-        config_schema=_CONFIG,
-        out={},
-        pool=f"{pipeline.name}_stream",
-    )
+    @dg.op(name=op, config_schema=_CONFIG, out={}, pool=f"{pipeline.name}_stream")
     @fails_plainly
     def follow(
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
@@ -78,13 +77,14 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         if not days:
             return
         for job in all_jobs(pipeline, settings):
-            yield from events.of_published(
-                job.tables[0].name, check_published(job, session, days), days
-            )
+            found = check_published(job, session, days)
+            checked = events.of_published(job.tables[0].name, found, days)
+            yield from in_order(context.instance, checked)
 
     @dg.job(
         name=f"{pipeline.name}_stream",
         description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
+        config=fields_of(op, _CONFIG),
     )
     def following() -> None:
         follow()
@@ -102,14 +102,18 @@ def source_assets(
 
     @dg.multi_asset_check(
         name=f"{pipeline.name}__raw_events_rules",
-        specs=[rules_spec(main, job.checks, blocks=False)],
+        specs=[rules_spec(main, job.checks, days, blocks=False)],
+        can_subset=True,  # else Dagster requires a result that is of no day
         pool=pipeline.name,
     )
     @fails_plainly
-    def check(spark: dg.ResourceParam[SparkResource]) -> Iterator[dg.AssetCheckEvaluation]:
+    def check(
+        context: dg.AssetCheckExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> Iterator[dg.AssetCheckEvaluation]:
         session = spark.spark_session
-        published = published_days(job, session)
-        yield from rules_evaluations(main, check_published(job, session, published), published)
+        checked = days_of_run(context.op_execution_context, job, session)
+        found = check_published(job, session, checked)
+        yield from with_targets(context.instance, rules_evaluations(main, found, checked))
 
     return [*(table_spec(pipeline, table, [], days) for table in job.tables), check]
 

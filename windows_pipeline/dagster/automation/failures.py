@@ -41,7 +41,9 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
             is_of = owner == pipeline.name or bool(selected & tables[pipeline.name])
             # The job that notifies would notify of itself without end.
             if is_of and run.job_name != f"{pipeline.name}_notify":
-                what = f"run {run.run_id[:8]} of {run.job_name}"
+                # Runs that the UI starts of assets have a job whose name Dagster makes.
+                job = "assets" if run.job_name.startswith("__") else run.job_name
+                what = f"run {run.run_id[:8]} of {job}"
                 note_failure(pipeline, settings.warehouse, what, _text(context), run.run_id)
 
     return failed_runs

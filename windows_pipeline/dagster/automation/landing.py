@@ -12,6 +12,7 @@ import dagster as dg
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.automation.open_runs import open_run
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
 from windows_pipeline.query.tables.changed_days import changed_since_ingested
@@ -27,12 +28,6 @@ _MOST_DAYS = 31
 """A tick lists the folders of at most so many new days, and a run has no more of them."""
 _WATCHED_DAYS = 7
 """A tick lists the folders of so many of the newest published days, to see what changed."""
-_OPEN = [
-    status
-    for status in dg.DagsterRunStatus
-    if status
-    not in (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
-]
 
 
 class Waiting(BaseModel):
@@ -113,11 +108,9 @@ def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinitio
         description=f"Materializes landed days of {pipeline.name} once they are complete.",
     )
     def complete_days(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        runs = context.instance.get_run_records(
-            dg.RunsFilter(job_name=job, statuses=_OPEN), limit=1
-        )
-        if runs:
-            return dg.SkipReason(f"run {runs[0].dagster_run.run_id} is not finished")
+        run = open_run(context.instance, job)
+        if run is not None:
+            return dg.SkipReason(f"run {run} is not finished")
         try:
             return _tick(context, pipeline, settings)
         except FileNotFoundError as error:

@@ -9,6 +9,7 @@ import dagster as dg
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.faults import fails_plainly
+from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.notify.deliver import BusyError, deliver, what_is_due
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.counts import counted
@@ -28,8 +29,9 @@ _CONFIG = {
 
 def notify_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that does what `windows-pipeline notify` does; it needs no Spark."""
+    op = f"{pipeline.name}_send"
 
-    @dg.op(name=f"{pipeline.name}_send", config_schema=_CONFIG)
+    @dg.op(name=op, config_schema=_CONFIG)
     @fails_plainly
     def send(context: dg.OpExecutionContext) -> None:
         every: bool = context.op_config["all"]
@@ -53,6 +55,7 @@ def notify_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     @dg.job(
         name=f"{pipeline.name}_notify",
         description=f"Sends the targets of {pipeline.name} what happened to episodes of alerts.",
+        config=fields_of(op, _CONFIG),
     )
     def notify() -> None:
         send()

@@ -8,8 +8,10 @@ from typing import Any
 import dagster as dg
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.assets.report import Event, ResultEvents
+from windows_pipeline.dagster.assets.report import ResultEvents
+from windows_pipeline.dagster.assets.targets import Event, in_order
 from windows_pipeline.dagster.faults import fails_plainly
+from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import check_published, published_days
 from windows_pipeline.jobs.days.chain import STEPS, all_jobs, rebuild
@@ -27,13 +29,9 @@ _REBUILD: dict[str, Any] = {
 
 def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that recomputes the tables that follow an old definition."""
+    op = f"{pipeline.name}_rebuild_tables"
 
-    @dg.op(
-        name=f"{pipeline.name}_rebuild_tables",
-        config_schema=_REBUILD,
-        out={},
-        pool=pipeline.name,
-    )
+    @dg.op(name=op, config_schema=_REBUILD, out={}, pool=pipeline.name)
     @fails_plainly
     def rebuild_tables(
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
@@ -44,7 +42,7 @@ def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         names = []
         for name, result in rebuild(session, pipeline, settings, step, context.log.info):
             names.append(name)
-            yield from events.of_job(name, result)
+            yield from in_order(context.instance, events.of_job(name, result))
             if not result.published:
                 raise dg.Failure(
                     f"{name}: a blocking check failed, so the table is not published. The check "
@@ -57,6 +55,7 @@ def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     @dg.job(
         name=f"{pipeline.name}_rebuild",
         description=f"Recomputes the tables of {pipeline.name} that follow an old definition.",
+        config=fields_of(op, _REBUILD),
     )
     def rebuilding() -> None:
         rebuild_tables()
@@ -85,7 +84,7 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             if not days:
                 continue
             results = check_published(job, session, days, recount=True)
-            yield from events.of_checks(name, results, days)
+            yield from in_order(context.instance, events.of_checks(name, results, days))
             wrong = [found for found in results if not found.passed and not found.check.is_warning]
             failed += [f"{name} {found.check.name}" for found in wrong]
             context.log.info(f"{name}: {len(results)} rules, {len(wrong)} fail")

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 import dagster as dg
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.automation.open_runs import open_run
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
 from windows_pipeline.settings import Settings, resolve
@@ -21,11 +22,11 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     """The schedule of the job that materializes every asset of a pipeline.
 
     If the pipeline follows its source as a stream, the schedule runs the stream's job, by default
-    every ten minutes. Otherwise it runs the job of days, by default each night, for the unbroken
-    run of landed days that ends with the newest landed day: for the days that are not materialized,
-    and for the days that failed. A day failed if the last run of any asset for it failed; each tick
-    requests the day until it is materialized. Days that an asset was never run for, as after a new
-    window definition, need a backfill.
+    every ten minutes, while no run of it is open. Otherwise it runs the job of days, by default
+    each night, for the unbroken run of landed days that ends with the newest landed day: for the
+    days that are not materialized nor in an open run, and for the days that failed. A day failed if
+    the last run of any asset for it failed; each tick requests the day until it is materialized.
+    Days that an asset was never run for, as after a new window definition, need a backfill.
 
     The pipeline's `schedule` may name other times, and start the schedule.
     """
@@ -35,14 +36,7 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     enabled = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
     status = enabled[0 if declared.enabled else 1]
     if not by_days:
-        return dg.ScheduleDefinition(
-            name=f"{pipeline.name}_stream",
-            job_name=f"{pipeline.name}_stream",
-            cron_schedule=cron,
-            execution_timezone=declared.zone,
-            default_status=status,
-            description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
-        )
+        return _stream_schedule(pipeline, cron, status)
 
     job = f"{pipeline.name}_all"
 
@@ -62,6 +56,27 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     return newest_days
 
 
+def _stream_schedule(
+    pipeline: Pipeline, cron: str, status: dg.DefaultScheduleStatus
+) -> dg.ScheduleDefinition:
+    """Runs the stream's job, unless a run of it is open: that takes what comes."""
+    job = f"{pipeline.name}_stream"
+
+    @dg.schedule(
+        job_name=job,
+        name=job,
+        cron_schedule=cron,
+        execution_timezone=pipeline.schedule.zone,
+        default_status=status,
+        description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
+    )
+    def new_records(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        run = open_run(context.instance, job)
+        return dg.RunRequest() if run is None else dg.SkipReason(f"run {run} is not finished")
+
+    return new_records
+
+
 def _runs_of_newest_days(
     context: dg.ScheduleEvaluationContext, pipeline: Pipeline, settings: Settings, job: str
 ) -> Sequence[dg.RunRequest] | dg.SkipReason:
@@ -73,10 +88,21 @@ def _runs_of_newest_days(
     if not landed:
         return dg.SkipReason(f"{path} contains no landed day within the pipeline's partitions")
     newest = _newest_without_gap(landed)
-    failed = _failed(context.instance, _assets_of(context, job), newest, days)
+    failed = _of_status(
+        context.instance,
+        _assets_of(context, job),
+        newest,
+        days,
+        dg.AssetPartitionStatus.FAILED,
+    )
+    active = _of_status(
+        context.instance, [raw_events], newest, days, dg.AssetPartitionStatus.IN_PROGRESS
+    )
     materialized = context.instance.get_materialized_partitions(raw_events)
-    new = {day for day in newest if day.isoformat() not in materialized}
+    new = {day for day in newest if day.isoformat() not in materialized} - active
     firsts = _first_days(new, failed)
+    if not firsts and active:
+        return dg.SkipReason(f"a run of {min(active)} is not finished")
     if not firsts:
         return dg.SkipReason(f"the newest landed day, {landed[-1]}, is materialized")
     tick = context.scheduled_execution_time.date().isoformat()
@@ -101,20 +127,21 @@ def _assets_of(context: dg.ScheduleEvaluationContext, job: str) -> Iterable[dg.A
     return repository.get_job(job).asset_layer.executable_asset_keys
 
 
-def _failed(
+def _of_status(
     instance: dg.DagsterInstance,
     assets: Iterable[dg.AssetKey],
     candidates: Sequence[date],
     days: dg.DailyPartitionsDefinition,
+    wanted: dg.AssetPartitionStatus,
 ) -> set[date]:
-    """The days for which the last run of at least one asset failed."""
+    """The days for which at least one asset has a status by its last run."""
     keys = [day.isoformat() for day in candidates]
     statuses = (instance.get_status_by_partition(asset, keys, days) or {} for asset in assets)
     return {
         date.fromisoformat(key)
         for status_by_key in statuses
         for key, status in status_by_key.items()
-        if status == dg.AssetPartitionStatus.FAILED
+        if status == wanted
     }
 
 

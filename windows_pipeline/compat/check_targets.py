@@ -1,0 +1,37 @@
+"""Says of a check's evaluation which materialization it is of; Dagster exports no name for that.
+
+Without it the page of a check shows a day as not evaluated once the day is materialized.
+"""
+
+from __future__ import annotations
+
+import dagster as dg
+from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+    AssetCheckEvaluationTargetMaterializationData,
+)
+
+
+def targeting(
+    evaluation: dg.AssetCheckEvaluation, materialized: dg.EventLogRecord
+) -> dg.AssetCheckEvaluation:
+    """The evaluation of a materialization.
+
+    Args:
+        evaluation: The evaluation.
+        materialized: The record of the materialization.
+    """
+    return dg.AssetCheckEvaluation(
+        asset_key=evaluation.asset_key,
+        check_name=evaluation.check_name,
+        passed=evaluation.passed,
+        description=evaluation.description,
+        metadata=evaluation.metadata,
+        severity=evaluation.severity,
+        blocking=evaluation.blocking,
+        partition=evaluation.partition,
+        target_materialization_data=AssetCheckEvaluationTargetMaterializationData(
+            storage_id=materialized.storage_id,
+            run_id=materialized.run_id,
+            timestamp=materialized.timestamp,
+        ),
+    )
