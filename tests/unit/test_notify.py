@@ -49,6 +49,32 @@ def test_the_end_of_a_silence_says_how_long_it_was(project: Notified, hook: Rece
     assert began == "it began at 2013-01-01T08:00:00.001Z"
 
 
+@pytest.mark.parametrize(
+    ("declared", "key", "named"),
+    [
+        ("[carrier, origin]", {"carrier": "AA", "origin": "JFK"}, "AA,JFK"),
+        ("[carrier, origin]", {"carrier": "AA", "origin": None}, "AA,"),
+        ("[]", None, "all records"),
+        # A definition's own key may be null (rule A9).
+        ("carrier", None, "null"),
+    ],
+)
+def test_a_message_names_the_key_as_commands_take_it(
+    tmp_path: Path,
+    hook: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    declared: str,
+    key: object,
+    named: str,
+) -> None:
+    monkeypatch.setenv("HOOK", hook.url)
+    text = FLIGHTS.replace("  hourly:\n", f"  hourly:\n    key: {declared}\n")
+    project = Notified(tmp_path, "  people:\n    webhook: {url: '${env:HOOK}'}\n", text=text)
+    project.happen({"key": key})
+    project.deliver()
+    assert hook.bodies[0]["text"].startswith(f"flights hourly: disruption opened for {named} since")
+
+
 def test_an_event_is_sent_once(project: Notified, hook: Receiver) -> None:
     """The rows of an episode that are due at once are one message."""
     first = project.happen({}, {"event": "worsened", "severity": 70.0})

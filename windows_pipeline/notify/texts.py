@@ -101,7 +101,7 @@ def line(pipeline: Pipeline, event: AnyEvent) -> str:
         when = f" at {plain(event.until)}, after {_length(event)}"
     return shown(
         f"{pipeline.name} {event.windows}: {event.rule} {event.event}{number} for "
-        f"{_key(event)}{when}{severity}{urgency}"
+        f"{_key(pipeline, event)}{when}{severity}{urgency}"
     )
 
 
@@ -160,11 +160,12 @@ def shown(text: str) -> str:
     )
 
 
-def _key(event: Event) -> str:
-    if event.key is None:
+def _key(pipeline: Pipeline, event: Event) -> str:
+    """The key as commands take it; a null key is that of all records or, with a key, a null."""
+    windows = pipeline.windows.get(event.windows)
+    if windows is not None and not windows.keyed(pipeline.source).key_columns:
         return "all records"
-    text = event.key if isinstance(event.key, str) else json.dumps(event.key, ensure_ascii=False)
-    return _cut(text)
+    return _cut("null" if event.key is None else key_text(event.key))
 
 
 def _length(event: Event) -> str:

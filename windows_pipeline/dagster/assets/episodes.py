@@ -18,6 +18,7 @@ from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.incremental.units import Facts
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.query.alert_ids import alert_id
+from windows_pipeline.query.tables.keys import key_text
 from windows_pipeline.report.words import instant_text, trace_command
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.instants import timestamp_to_ms
@@ -219,8 +220,14 @@ def _instant(value: datetime) -> datetime:
 
 
 def _key_text(key: object) -> str:
-    """A key as commands take it; for several columns their values, with commas between."""
-    return ",".join(map(str, key)) if isinstance(key, Row) else str(key)
+    """A collected key as commands take it."""
+    parts = key.asDict() if isinstance(key, Row) else {"key": key}
+    return key_text(
+        {
+            name: _instant(part) if isinstance(part, datetime) else part
+            for name, part in parts.items()
+        }
+    )
 
 
 def _value(value: object) -> str:
