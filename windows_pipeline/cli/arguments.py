@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +27,7 @@ __all__ = [
     "chosen_windows",
     "declared",
     "fix_of_no_table",
+    "naming_what_fills",
     "parsed_day",
     "parsed_days",
     "parsed_instant",
@@ -100,6 +103,17 @@ def fix_of_no_table(pipeline: Pipeline) -> str:
     """What fills a table that does not exist yet."""
     command = "run" if pipeline.source.by_days else "stream"
     return f"to fill it: windows-pipeline {command} {pipeline.name}"
+
+
+@contextmanager
+def naming_what_fills(pipeline: Pipeline) -> Iterator[None]:
+    """Adds the command that fills a table to an error that says that the table does not exist."""
+    from windows_pipeline.query.tables.local import NoTableError
+
+    try:
+        yield
+    except NoTableError as error:
+        raise NoTableError(f"{error}; {fix_of_no_table(pipeline)}") from None
 
 
 def parsed_days(first: str | None, last: str | None) -> tuple[date | None, date | None]:

@@ -15,6 +15,7 @@ from windows_pipeline.cli.arguments import (
     WindowsName,
     chosen_windows,
     declared,
+    naming_what_fills,
     parsed_day,
     parsed_instant,
 )
@@ -250,15 +251,16 @@ def trace(
         from windows_pipeline.query.tables.local import NoTableError, UnreadableTableError
 
     try:
-        if key is None or window_end is None:
-            raised = raised_alert(settings, found, alert or "", windows)
-            name, key, instant = raised.windows_name, key_text(raised.key), raised.end
-            trace_alert(settings, found, raised, limit, as_json=as_json)
-        else:
-            instant = parsed_instant("TIME", window_end)
-            name = chosen_windows(found, windows)
-            row = NamedRow(partition, offset, row_day)
-            trace_window(settings, found, name, key, window_end, row, limit, as_json=as_json)
+        with naming_what_fills(found):
+            if key is None or window_end is None:
+                raised = raised_alert(settings, found, alert or "", windows)
+                name, key, instant = raised.windows_name, key_text(raised.key), raised.end
+                trace_alert(settings, found, raised, limit, as_json=as_json)
+            else:
+                instant = parsed_instant("TIME", window_end)
+                name = chosen_windows(found, windows)
+                row = NamedRow(partition, offset, row_day)
+                trace_window(settings, found, name, key, window_end, row, limit, as_json=as_json)
     except NoTableError:
         raise
     except UnreadableTableError as error:

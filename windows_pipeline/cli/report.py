@@ -13,7 +13,7 @@ from windows_pipeline.cli.arguments import (
     LastDay,
     PipelineName,
     declared,
-    fix_of_no_table,
+    naming_what_fills,
     parsed_days,
 )
 from windows_pipeline.cli.terminal.console import CONSOLE
@@ -39,14 +39,11 @@ def report(
     settings, found = declared(pipeline)
     file = Path(f"{found.name}.html") if output is None else output
     with Status(CONSOLE, f"{pipeline}: reading"):
-        from windows_pipeline.query.tables.local import NoTableError
         from windows_pipeline.report.gather import read_report
         from windows_pipeline.report.page import report_page
 
-        try:
+        with naming_what_fills(found):
             read = read_report(found, settings.warehouse, *days)
-        except NoTableError as error:
-            raise NoTableError(f"{error}; {fix_of_no_table(found)}") from None
         text = report_page(read, datetime.now(UTC))
     content = text.encode()
     try:

@@ -13,6 +13,7 @@ from windows_pipeline.cli.arguments import (
     WindowsName,
     chosen_windows,
     declared,
+    naming_what_fills,
     parsed_day,
     parsed_span,
 )
@@ -74,13 +75,14 @@ def explain(
     with Status(CONSOLE, f"{pipeline} {name}: reading"):
         from windows_pipeline.query.records.explain import Explainer
 
-        explainer = Explainer(found, name, settings.warehouse)
-        if offset is not None:
-            asked = f"offset {offset:,} of source partition {partition or '0'}"
-            answer = explainer.arrived(partition or "0", offset, arrival_unit, limit)
-        elif span is not None:
-            asked = f"a record of key {key!r} at {event_time}"
-            answer = explainer.at(explainer.parsed_key(key or "", "KEY"), *span, limit)
+        with naming_what_fills(found):
+            explainer = Explainer(found, name, settings.warehouse)
+            if offset is not None:
+                asked = f"offset {offset:,} of source partition {partition or '0'}"
+                answer = explainer.arrived(partition or "0", offset, arrival_unit, limit)
+            elif span is not None:
+                asked = f"a record of key {key!r} at {event_time}"
+                answer = explainer.at(explainer.parsed_key(key or "", "KEY"), *span, limit)
     if as_json:
         typer.echo(json.dumps(_as_json(answer), indent=1, allow_nan=False))
     else:

@@ -12,7 +12,7 @@ from windows_pipeline.cli.arguments import (
     WindowsName,
     chosen_windows,
     declared,
-    fix_of_no_table,
+    naming_what_fills,
     parsed_instant,
 )
 from windows_pipeline.cli.terminal.console import CONSOLE
@@ -108,14 +108,11 @@ def _opened(
         NoTableError: The table does not exist.
     """
     from windows_pipeline.query import WindowStore
-    from windows_pipeline.query.tables.local import NoTableError
 
-    try:
+    with naming_what_fills(pipeline):
         return WindowStore(
             pipeline, windows_name, settings.warehouse, "current" if with_open else "final"
         )
-    except NoTableError as error:
-        raise NoTableError(f"{error}; {fix_of_no_table(pipeline)}") from None
 
 
 def _asked(

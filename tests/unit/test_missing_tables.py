@@ -1,0 +1,42 @@
+"""Commands that read tables say, before there are any, which command fills them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.command_line import call
+from tests.support.pipeline_texts import FLIGHTS, load_text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("fetch", "flights", "JFK"),
+        ("trace", "flights", "JFK", "2013-03-08 09:00"),
+        ("trace", "flights", "--alert", "0e7eab8e53fb"),
+        ("explain", "flights", "JFK", "2013-03-08 09:00"),
+        ("explain", "flights", "--offset", "3"),
+        ("alerts", "flights"),
+        ("late", "flights"),
+        ("report", "flights"),
+    ],
+    ids=" ".join,
+)
+def test_the_command_that_fills_a_table_is_named(
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+) -> None:
+    settings = {"warehouse": "warehouse", "pipelines": "pipelines", "landing": ".", "spark": {}}
+    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
+    (tmp_path / "pipelines").mkdir()
+    load_text(tmp_path / "pipelines", FLIGHTS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
+    status, printed = call(capfd, monkeypatch, *command)
+    assert status == 2, printed
+    assert "does not exist yet; to fill it: windows-pipeline run flights" in printed
