@@ -185,12 +185,9 @@ def assert_checked(own: Settings, ran: dg.ExecuteInProcessResult) -> None:
 
 def the_source_is_checked_in_dagster(own: Settings) -> None:
     """As by the button of its page, for days and without; only the stream writes the table."""
-    definitions = build_definitions(own)
-    raw_events = dg.AssetKey(["numbers", "raw_events"])
-    checks = dg.define_asset_job(
-        "checks", selection=dg.AssetSelection.checks_for_assets(raw_events)
-    )
-    job = dg.Definitions.merge(definitions, dg.Definitions(jobs=[checks])).resolve_job_def("checks")
+    check = dg.AssetCheckKey(dg.AssetKey(["numbers", "raw_events"]), "rules")
+    every_asset = build_definitions(own).resolve_implicit_global_asset_job_def()
+    job = every_asset.get_subset(asset_selection=set(), asset_check_selection={check})
     with dg.DagsterInstance.ephemeral() as instance:
         every = job.execute_in_process(instance=instance).get_asset_check_evaluations()
         newest = max(str(one.partition) for one in every)
