@@ -80,6 +80,7 @@ def test_warnings_are_the_same_by_days_and_in_a_stream(
     }
     for name, table in of_tables.items():
         assert f"{table} {name}: warning" in said, said
+    assert "'key': 'a,x'" in said, said
     lines = with_u(FIRST).splitlines(keepends=True)
     streamed.land(1, "".join(lines[:2]), "a.csv")
     assert streamed.ingest("stream")[0] == 0

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.kernels.time import NEVER_MS
@@ -239,5 +239,8 @@ def _for_people(row: Mapping[str, object]) -> dict[str, str]:
 
 
 def _shown(value: object) -> str:
+    """A value as a text; a key of several columns as commands take it."""
     text = str(value)
+    if isinstance(value, Row):
+        text = ",".join("" if part is None else str(part) for part in value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."

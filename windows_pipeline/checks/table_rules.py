@@ -145,8 +145,8 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
         correct: The command that corrects final windows, without days and cause.
 
     The rows need `rows_in_final` (copies among the checked rows), `rows_in_published` (copies among
-    the published rows), `rows_in_closed` (copies among the closed keyed windows), `times_final`
-    (how many final windows have its key and end; of row windows, its row) and `unit_had` (how many
+    the published rows), `rows_in_closed` (copies among the closed keyed windows), `_times_final`
+    (how many final windows have its key and end; of row windows, its row) and `_unit_had` (how many
     final windows the unit has had, before corrections, too).
     """
     return [
@@ -160,14 +160,14 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
         Check(
             "final_once",
             "A window becomes final in one arrival unit only (rules E1, E4)",
-            "rows_in_final > 0 AND times_final > 1",
+            "rows_in_final > 0 AND _times_final > 1",
         ),
         Check(
             FINAL_NEVER_CHANGED,
             "Published final windows are unchanged, or as their newest correction left them (rule "
             "E1). If raw records were changed on purpose, run: "
             f"{correct} --from DAY --cause TEXT",
-            "rows_in_published <> rows_in_final AND unit_had > 0",
+            "rows_in_published <> rows_in_final AND _unit_had > 0",
         ),
     ]
 
@@ -205,7 +205,7 @@ def alerts_history_checks(correct: str) -> list[Check]:
         correct: The command that corrects alerts, without days and cause.
 
     The rows need `rows_in_alerts` (copies among the checked rows), `rows_in_published` (copies
-    among the published rows) and `unit_had` (how many alerts the unit has had, retracted ones
+    among the published rows) and `_unit_had` (how many alerts the unit has had, retracted ones
     included).
     """
     return [
@@ -214,6 +214,6 @@ def alerts_history_checks(correct: str) -> list[Check]:
             "Published alerts are unchanged; a correction marks alerts as retracted and adds "
             "others, but deletes none (rules E1, E5). If raw records were changed on purpose, run: "
             f"{correct} --from DAY --cause TEXT",
-            "rows_in_published <> rows_in_alerts AND unit_had > 0",
+            "rows_in_published <> rows_in_alerts AND _unit_had > 0",
         ),
     ]

@@ -160,7 +160,7 @@ class AlertsJob(WindowsJob):
         counted = copies_by_frame(
             {name: rows.where(doubtful) for name, rows in frames.items()}, self.key_columns
         )
-        return counted.withColumn("unit_had", F.sum(had).over(Window.partitionBy("arrival_unit")))
+        return counted.withColumn("_unit_had", F.sum(had).over(Window.partitionBy("arrival_unit")))
 
     def _compared(
         self, spark: SparkSession, days: Sequence[date], alerts: DataFrame

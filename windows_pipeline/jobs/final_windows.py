@@ -123,8 +123,8 @@ class FinalWindowsJob(WindowsJob):
         counted = _with_end_ms(copies_by_frame(doubtful, self.key_columns)).withColumns(
             {
                 "_window_start_ms": timestamp_to_ms("window_start"),
-                "times_final": F.sum("rows_in_final").over(same_window),
-                "unit_had": F.sum(had).over(Window.partitionBy("arrival_unit")),
+                "_times_final": F.sum("rows_in_final").over(same_window),
+                "_unit_had": F.sum(had).over(Window.partitionBy("arrival_unit")),
             }
         )
         judged = counted.join(closings, "arrival_unit")
