@@ -165,7 +165,7 @@ def test_an_aggregates_frame_is_part_of_the_definition(tmp_path: Path) -> None:
             "{hour: {preceding: 1 hour}, day: {preceding: 1 day}}",
             {"mean": "avg(dep_delay) over hou", "of_day": "count() over day"},
             "aggregates.mean",
-            "is over 'hou', which is none of the frames; did you mean 'hour'?",
+            "is over 'hou', which is not a frame of these windows; did you mean 'hour'?",
         ),
         (
             "[]",

@@ -25,7 +25,7 @@ EXAMPLES = {
     "Topic.servers": "broker-1:9092,broker-2:9092",
     "Topic.topic": "flights",
     "Topic.options": '{sasl.jaas.config: "${env:JAAS}"}',
-    "Column.as": "\"concat(currency, ':', card)\"",
+    "SourceColumn.as": "\"concat(currency, ':', card)\"",
     "Schedule.on_landing": "{quiet: 10 minutes}",
     "Windows.where": "arr_delay is not null",
     "Windows.aggregates": "{late: count() where dep_delay > 15}",

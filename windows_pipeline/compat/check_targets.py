@@ -5,10 +5,10 @@ Without it the page of a check shows a day as not evaluated once the day is mate
 
 from __future__ import annotations
 
-import dagster as dg
-from dagster._core.definitions.asset_checks.asset_check_evaluation import (
-    AssetCheckEvaluationTargetMaterializationData,
-)
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 
 def targeting(
@@ -20,6 +20,12 @@ def targeting(
         evaluation: The evaluation.
         materialized: The record of the materialization.
     """
+    # Imported here, as the library works without Dagster.
+    import dagster as dg
+    from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+        AssetCheckEvaluationTargetMaterializationData,
+    )
+
     return dg.AssetCheckEvaluation(
         asset_key=evaluation.asset_key,
         check_name=evaluation.check_name,

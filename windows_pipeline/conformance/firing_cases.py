@@ -194,16 +194,16 @@ def _fired(case: FiringCase, row: Row) -> CaseFiring:
     positions = {offset: position for position, (offset, _, _) in enumerate(case.records)}
     by_record = row.cause == "RECORD"
     watermark: int | str | None = "end"
-    if row.after_offset is not None:
+    if row["_after_offset"] is not None:
         # A record meets the watermark of the records before it.
-        stream_time_ms = stream_times[positions[row.after_offset] + (0 if by_record else 1)]
+        stream_time_ms = stream_times[positions[row["_after_offset"]] + (0 if by_record else 1)]
         delay_ms = case.trigger.out_of_orderness_ms + 1
         watermark = None if stream_time_ms is None else stream_time_ms - delay_ms
     end_ms = row["_window_end_ms"]
     if isinstance(case.windows, SessionWindows):
         end_ms += case.windows.gap_ms
     return CaseFiring(
-        row.after_offset,
+        row["_after_offset"],
         row.key,
         row["_window_start_ms"],
         end_ms,
