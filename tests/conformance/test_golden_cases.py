@@ -72,7 +72,7 @@ def test_flinks_firings_pass(tmp_path: Path) -> None:
     result = run(FIRINGS, changed)
     assert f"{FIRINGS}: {len(lines)} of {len(lines)} passed" in result.output
     assert "wrong: firings: missing CaseFiring(after=2" in result.output
-    assert "wrong: firings: not expected Fired(after=2" in result.output
+    assert "wrong: firings: not expected CaseFiring(after=2" in result.output
     assert "wrong: dropped: expected [1], got []" in result.output
     assert result.output.splitlines()[-1] == f"{len(lines)} passed, 1 failed"
 
