@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.alerts.rule_sql import EPISODE_MS
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.alerts import RuleSql
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
@@ -40,9 +41,8 @@ def with_silences(
     silent = found.where("ends_empty").select("key", "episode_end").distinct()
     later = join_on(silent, ends, ["key"], "inner").where(F.col("_end") > F.col("episode_end"))
     back = later.groupBy("key", "episode_end").agg(F.min("_end").alias("back"))
-    closes = found.sparkSession.createDataFrame(
-        list(closed_ms.items()), "arrival_unit date, _closed_ms bigint"
-    )
+    schema = "arrival_unit date, _closed_ms bigint"
+    closes = small_frame(found.sparkSession, closed_ms.items(), schema)
     joined = join_on(found, back, ["key", "episode_end"], "left")
     joined = join_on(joined, closes, ["arrival_unit"], "left")
     so_far = F.greatest("episode_end", ms_to_timestamp("_closed_ms"))  # of null and a value: this
