@@ -37,6 +37,8 @@ def step(
     deps: Sequence[dg.AssetKey],
     extra_metadata: ExtraMetadata | None = None,
     episode_checks: EpisodeChecks | None = None,
+    *,
+    others_of_first: bool = False,
 ) -> dg.AssetsDefinition:
     """Makes the assets of a job's tables, with its checks.
 
@@ -50,9 +52,13 @@ def step(
         deps: The assets of the tables that the job reads.
         extra_metadata: Computes further metadata of the first table's days.
         episode_checks: The checks of alert rules, if the first table is that of alerts.
+        others_of_first: Whether the job makes its other tables of its first one, too.
     """
     main = asset_key(job.tables[0])
-    specs = [table_spec(pipeline, table, deps) for table in job.tables]
+    specs = [
+        table_spec(pipeline, table, [main, *deps] if number and others_of_first else deps)
+        for number, table in enumerate(job.tables)
+    ]
     check_specs = [
         rules_spec(main, job.checks, arrival_days(pipeline)),
         *([] if episode_checks is None else episode_checks.specs),
