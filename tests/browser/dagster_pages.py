@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from tests.support.pipelines import ROOT
 
@@ -31,7 +31,7 @@ def browser_page(last_seen: Path) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found.stdout.strip(), args=_ARGUMENTS)
         page = browser.new_page(
-            viewport={"width": 1500, "height": 1000}, locale="en-US", timezone_id="UTC"
+            viewport={"width": 1920, "height": 1200}, locale="en-US", timezone_id="UTC"
         )
         page.set_default_timeout(_PAGE_MS)
         try:
@@ -55,11 +55,33 @@ class DagsterPages:
 
     def shows_asset(self, name: str, checks: str = "") -> None:
         """The graph has an asset; with checks, it shows how many passed, as `3 / 3 Passed`."""
-        title = self._page.get_by_text(name, exact=True)
-        expect(title).to_be_visible()
+        node = self._node(name)
+        expect(node).to_be_visible()
         if checks:
-            node = self._page.locator("foreignObject").filter(has=title)
             expect(node).to_contain_text(checks)
+
+    def shows_no_asset(self, name: str) -> None:
+        """The graph has no such asset."""
+        expect(self._node(name)).to_have_count(0)
+
+    def _node(self, name: str) -> Locator:
+        title = self._page.get_by_text(name, exact=True)
+        return self._page.locator("foreignObject").filter(has=title)
+
+    def open_lineage(self, asset: str) -> None:
+        """Opens the tab Lineage of an asset's page: the assets next to it."""
+        self._page.goto(f"{self._address}/assets/flights/{asset}?view=lineage")
+
+    def look(self, way: str) -> None:
+        """Shows all that is `Upstream` or `Downstream` of the asset."""
+        self._page.get_by_text(way, exact=True).click()
+        self._page.get_by_text("All", exact=True).click()
+
+    def shows_column(self, asset: str, column: str, description: str) -> None:
+        """The columns of an asset's page have one with this description."""
+        self._page.goto(f"{self._address}/assets/flights/{asset}?view=overview")
+        row = self._page.locator("tr").filter(has=self._page.get_by_text(column, exact=True))
+        expect(row.locator("td").nth(2)).to_have_text(description)
 
     def backfill_all(self, first: date, last: date) -> None:
         """Materializes all assets of a range of days, and waits until the backfill succeeded."""
@@ -72,9 +94,20 @@ class DagsterPages:
     def materialize_all(self, day: date) -> None:
         """Materializes all assets of one day, and waits until the run succeeded."""
         self._launch(str(day), "1 partition", "Launch 1 run")
-        expect(self._page.get_by_text("Success", exact=True)).to_be_visible(timeout=_RUN_MS)
+        self._ends("Success")
         # The page was open all the time: it has followed the run's steps.
         expect(self._page.get_by_text(re.compile(r"^Succeeded \([1-9]"))).to_be_visible()
+
+    def materialize_in_vain(self, day: date, step: str) -> None:
+        """Materializes all assets of one day, and waits until the run failed in a step."""
+        self._launch(str(day), "1 partition", "Launch 1 run")
+        self._ends("Failure")
+        expect(self._page.get_by_text("Errored (1)", exact=True)).to_be_visible()
+        expect(self._page.get_by_text(step, exact=True).first).to_be_visible()
+
+    def _ends(self, how: str) -> None:
+        """Waits until the run of the page has ended so."""
+        expect(self._page.get_by_text(how, exact=True)).to_be_visible(timeout=_RUN_MS)
 
     def _launch(self, days: str, shown: str, button: str) -> None:
         """Chooses days in the dialog, launches, and follows the link to what was launched."""
@@ -99,12 +132,65 @@ class DagsterPages:
 
     def shows_passed_day(self, asset: str, check: str, day: date) -> None:
         """The history of a check says that it passed on a day."""
-        page = f"{self._address}/assets/flights/{asset}?view=checks&checkDetail={check}"
-        self._page.goto(page)
+        expect(self._evaluation(asset, check, day)).to_contain_text("Passed")
+
+    def open_failed_day(self, asset: str, check: str, day: date, mark: str) -> None:
+        """Opens what the history of a check says of a day on which it failed.
+
+        Args:
+            asset: The asset.
+            check: Its check.
+            day: The day.
+            mark: The sign beside it: `warning_outline` where it only warns, else `cancel`.
+        """
+        row = self._evaluation(asset, check, day)
+        expect(row).to_contain_text("Failed")
+        expect(row.get_by_role("img", name=mark)).to_be_visible()
+        row.get_by_role("button").click()
+        expect(self._page.get_by_role("dialog")).to_be_visible()
+
+    def _evaluation(self, asset: str, check: str, day: date) -> Locator:
+        """The newest evaluation of a check for a day, in the history of the check's page."""
+        self.open_check(asset, check)
         self._page.get_by_text("Execution history", exact=True).click()
         of_day = self._page.get_by_role("cell", name=str(day), exact=True)
-        row = self._page.locator("tr").filter(has=of_day)
-        expect(row.first).to_contain_text("Passed")
+        return self._page.locator("tr").filter(has=of_day).first
+
+    def open_check(self, asset: str, check: str) -> None:
+        """Opens the page of a check, with its newest evaluation."""
+        self._page.goto(f"{self._address}/assets/flights/{asset}?view=checks&checkDetail={check}")
+        expect(self._page.get_by_text("About", exact=True)).to_be_visible()
+
+    def shows_text(self, text: str) -> None:
+        """The page has a text, as a whole or as a part of one."""
+        expect(self._page.get_by_text(text).first).to_be_visible()
+
+    def value(self, name: str) -> str:
+        """The value of a name in the metadata of the page."""
+        cell = self._entry(name).locator("td").nth(1)
+        expect(cell).to_be_visible()
+        return str(cell.inner_text())
+
+    def rows(self, name: str) -> list[dict[str, str]]:
+        """The rows of a table in the metadata of the page, by column."""
+        table = self._entry(name).locator("table")
+        expect(table).to_be_visible()
+        columns, *rows = table.evaluate(
+            "table => [...table.rows].map(row => [...row.cells].map(cell => cell.textContent))"
+        )
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def markdown(self, name: str) -> list[str]:
+        """The lines of a text in the metadata of the page, which a click opens."""
+        self._entry(name).get_by_text("[Show Markdown]").click()
+        dialog = self._page.get_by_role("dialog")
+        expect(dialog.get_by_role("table")).to_be_visible()
+        lines: list[str] = dialog.inner_text().splitlines()
+        dialog.get_by_role("button", name="Close").click()
+        return lines
+
+    def _entry(self, name: str) -> Locator:
+        return self._page.locator("tr").filter(has=self._page.get_by_text(name, exact=True))
 
     def open_day(self, asset: str, day: date) -> None:
         """Opens what an asset's page says of one day."""
@@ -117,8 +203,7 @@ class DagsterPages:
 
     def shows_metadata(self, name: str, value: str) -> None:
         """The table of metadata has a name with this value."""
-        row = self._page.locator("tr").filter(has=self._page.get_by_text(name, exact=True))
-        expect(row.locator("td").nth(1)).to_have_text(value)
+        expect(self._entry(name).locator("td").nth(1)).to_have_text(value)
 
     def shows_plot(self, name: str) -> None:
         """The metadata of the page opens a picture of this name that the browser could draw."""
@@ -127,6 +212,37 @@ class DagsterPages:
         expect(picture).to_be_visible()
         expect(picture).to_have_js_property("complete", value=True)
         assert picture.evaluate("image => image.naturalWidth") > 0
+
+    def open_sensor(self, name: str) -> None:
+        """Opens the page of a sensor."""
+        self._page.goto(f"{self._address}/locations/windows_pipeline/sensors/{name}")
+
+    def switch(self, *, on: bool) -> None:
+        """Switches the sensor of the page on or off."""
+        row = self._page.locator("tr").filter(has=self._page.get_by_text("Running", exact=True))
+        switch = row.locator("input[type=checkbox]")
+        expect(switch).to_be_checked(checked=not on)
+        row.locator("label").click()
+        expect(switch).to_be_checked(checked=on)
+
+    def follow_tick(self) -> None:
+        """Waits until a tick of the sensor has requested a run, and the run succeeded."""
+        tick = self._page.locator("tr").filter(has=self._page.get_by_text("View logs"))
+        requested = tick.filter(has_text="1 run requested").first
+        expect(requested).to_be_visible()
+        with self._page.expect_popup() as opened:
+            requested.locator("a[href*='/runs/']").last.click()
+        ended = opened.value.get_by_text("Success", exact=True)
+        expect(ended).to_be_visible(timeout=_RUN_MS)
+
+    def preview_tick(self, cursor: str) -> Locator:
+        """Asks what a tick of the sensor would do, from a cursor on; the answer."""
+        self._page.get_by_role("button", name="Preview tick result").click()
+        dialog = self._page.get_by_role("dialog")
+        dialog.get_by_role("textbox").fill(cursor)
+        dialog.get_by_role("button", name="Continue").click()
+        expect(dialog.get_by_text("Result", exact=True)).to_be_visible()
+        return dialog
 
 
 def instant_text(instant: datetime) -> str:

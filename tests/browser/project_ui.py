@@ -7,7 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -39,10 +39,14 @@ def make_project(folder: Path, base: Settings, flights: Path, days: int) -> Proj
 
 
 @contextmanager
-def running_ui(folder: Path) -> Iterator[str]:
+def running_ui(folder: Path, variables: Mapping[str, str]) -> Iterator[str]:
     """`make ui` in a folder: the UI's address, once it answers. At the end no process is left.
 
     What it prints goes to `ui.log` in the folder.
+
+    Args:
+        folder: The folder of the project.
+        variables: Variables of the environment, to which the pipeline's file refers.
     """
     port = _free_port()
     log_file = folder / "ui.log"
@@ -52,7 +56,7 @@ def running_ui(folder: Path) -> Iterator[str]:
             cwd=folder,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env=_own_environment(),
+            env={**_own_environment(), **variables},
             start_new_session=True,
         )
     try:
@@ -60,6 +64,28 @@ def running_ui(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         _stop_group(ui)
+
+
+def shell(folder: Path, command: str, variables: Mapping[str, str]) -> str:
+    """What a command prints that a user copies from a page, in a terminal in the project's folder.
+
+    Args:
+        folder: The folder of the project.
+        command: The command, which must succeed.
+        variables: Variables of the environment, to which the pipeline's file refers.
+    """
+    environment = {**_own_environment(), **variables}
+    environment["PATH"] = f"{folder / '.venv' / 'bin'}{os.pathsep}{environment['PATH']}"
+    ended = subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
 
 
 def _own_environment() -> dict[str, str]:

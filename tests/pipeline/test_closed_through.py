@@ -76,7 +76,7 @@ def test_the_partitions_that_hold_the_watermark_back_are_named(
 def test_dagster_shows_instants_of_a_check_as_such() -> None:
     check = Check("closed_through", "it moves", "FALSE")
     found = CheckResult(check, 0, [], numbers={DAYS[0]: numbers(3, 1_000, 2_005)})
-    (evaluation,) = rules_evaluations(dg.AssetKey("final_windows"), [found], DAYS[:1])
+    (evaluation,) = rules_evaluations(dg.AssetKey("final_windows"), [found], DAYS[:1], str)
     shown = {name: value.value for name, value in evaluation.metadata.items() if name != "rules"}
     assert shown == {
         "records": 3, "watermark_before": 1.0, "watermark_after": 2.005, "closed_through": 2.0,

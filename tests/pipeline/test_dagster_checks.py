@@ -74,6 +74,15 @@ def test_each_day_has_its_rules_and_episodes(landed: SmallProject) -> None:
     assert (raw.passed, raw.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert raw.metadata["failed_rules"].value == "not_negative"
     assert [row["v"] for row in rows_of(raw, "not_negative_sample")] == ["-2.0"]
+    step = str(raw.metadata["next"].value)
+    assert step.startswith("The rows are published.")
+    for named in (
+        f"windows-pipeline run p --from {FIRST} --to {FIRST}",
+        f"windows-pipeline correct p --from {FIRST} --cause TEXT",
+        "windows-pipeline check p",
+    ):
+        assert named in step
+    assert "next" not in found["p/raw_events", "rules", SECOND].metadata
     accounted = {
         name: found["p/w/keyed_windows", "rules", FIRST].metadata[name].value
         for name in ("ingested", "counted", "pending", "late", "rejected")

@@ -216,6 +216,14 @@ def test_dagster_shows_and_runs_them(
     assert "What must hold: few: " in said
     again = "(job p_all), or: windows-pipeline run p --from 2026-11-01 --to 2026-11-02"
     assert again in said
+    blocked = {
+        str(evaluation.metadata["next"].value)
+        for evaluation in result.get_asset_check_evaluations()
+        if evaluation.severity == error and not evaluation.passed
+    }
+    (step,) = blocked
+    assert step.startswith("Nothing was published, and the table is unchanged. Fix the cause")
+    assert step.endswith(again)
     (raw,) = (
         evaluation
         for evaluation in result.get_asset_check_evaluations()

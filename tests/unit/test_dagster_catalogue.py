@@ -60,3 +60,22 @@ def test_a_check_has_the_days_of_its_asset(tmp_path: Path) -> None:
     assert {spec.key.asset_key.path[0] for spec in checks} == {"flights", "other"}
     for spec in checks:
         assert spec.partitions_def == graph.get(spec.key.asset_key).partitions_def
+
+
+def test_a_column_says_of_which_raw_columns_it_is_made(tmp_path: Path) -> None:
+    """Dagster draws the lineage of columns in its paid version only."""
+    schema = specs(tmp_path)["flights/hourly/alerts"].metadata["dagster/column_schema"].value
+    described = {column.name: column.description for column in schema.columns}
+    assert described["key"] == "the source's column origin (from raw_events: key)"
+    assert described["avg_dep_delay"] == "avg(dep_delay) (from raw_events: dep_delay)"
+    assert described["rule"] == "name of the rule"
+
+
+def test_notifications_are_made_of_alerts(tmp_path: Path) -> None:
+    notify = "notify:\n  everything: {file: alerts.ndjson}\n"
+    (tmp_path / "flights.yaml").write_text(FLIGHTS + notify)
+    definitions = build_definitions(load_pipelines(tmp_path), SETTINGS)
+    graph = definitions.resolve_asset_graph()
+    alerts = dg.AssetKey(["flights", "hourly", "alerts"])
+    assert alerts in graph.get(dg.AssetKey(["flights", "hourly", "notifications"])).parent_keys
+    assert alerts not in graph.get(alerts).parent_keys

@@ -43,6 +43,7 @@ def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.Asse
         ],
         extra_metadata=plot_and_warnings(pipeline, windows_name, settings),
         episode_checks=EpisodeChecks(pipeline, windows_name, settings),
+        others_of_first=True,  # notifications are of alerts
     )
 
 

@@ -60,7 +60,7 @@ def table_spec(
             "location": stored.location,
             "dagster/uri": stored.location,
             "dagster/table_name": stored.name.replace("/", "."),
-            "dagster/column_schema": column_schema(stored.schema),
+            "dagster/column_schema": column_schema(stored.schema, _made_of(pipeline, stored)),
             **_references(pipeline, name),
         },
         partitions_def=partitions,
@@ -76,24 +76,35 @@ def column_lineage(
     Returns:
         Metadata of a materialization, where Dagster looks for it; none for a table of the source.
     """
+    if _windows_name(stored) is None:
+        return {}
+    raw = asset_key(source_tables(pipeline, warehouse).raw_events)
+    lineage = dg.TableColumnLineage(
+        {
+            column: [dg.TableColumnDep(raw, name) for name in names]
+            for column, names in _made_of(pipeline, stored).items()
+        }
+    )
+    return {"dagster/column_lineage": dg.MetadataValue.column_lineage(lineage)}
+
+
+def _made_of(pipeline: Pipeline, stored: Table) -> dict[str, list[str]]:
+    """The columns of raw_events of which a table's columns are made; none of a source's table."""
     name = _windows_name(stored)
     if name is None:
         return {}
     windows, source = pipeline.windows[name], pipeline.source
-    raw = asset_key(source_tables(pipeline, warehouse).raw_events)
     read = {"key": windows.keyed(source).key_columns}
     read |= dict.fromkeys((*_TIMES, "record_count"), (source.event_time,))
     for aggregate in windows.aggregate_list:
         texts = filter(None, (aggregate.column, aggregate.written, aggregate.condition))
         names = sorted(set().union(*map(columns_read, texts)) & source.types.keys())
         read[aggregate.name] = tuple(names) or (source.event_time,)
-    deps = {
-        column: [dg.TableColumnDep(raw, _stored_as(name, source)) for name in of_column]
+    return {
+        column: list(dict.fromkeys(_stored_as(name, source) for name in of_column))
         for column, of_column in read.items()
         if column in stored.schema.names
     }
-    lineage = dg.TableColumnLineage(deps)
-    return {"dagster/column_lineage": dg.MetadataValue.column_lineage(lineage)}
 
 
 def _stored_as(column: str, source: Source) -> str:

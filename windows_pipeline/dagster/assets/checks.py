@@ -10,6 +10,7 @@ from typing import Any
 import dagster as dg
 
 from windows_pipeline.checks.run import Check, CheckResult
+from windows_pipeline.dagster.assets.next_steps import NextStep
 from windows_pipeline.text.markdown import code, plain, table
 
 RULES = "rules"
@@ -17,6 +18,9 @@ RULES = "rules"
 
 FAILED_RULES = "failed_rules"
 """The metadata that names the rules that do not hold, with commas between them."""
+
+NEXT = "next"
+"""The metadata that says what to do about them."""
 
 
 def check_of_days(
@@ -68,16 +72,23 @@ def rules_spec(
 
 
 def rules_evaluations(
-    asset: dg.AssetKey, results: Sequence[CheckResult], days: Sequence[date]
+    asset: dg.AssetKey, results: Sequence[CheckResult], days: Sequence[date], next_step: NextStep
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """The evaluations of a table's rules, one for each day.
 
     A rule fails on the days of its failing rows; a rule whose failing rows have no day fails on
     all of them.
+
+    Args:
+        asset: The table's asset.
+        results: What the rules found.
+        days: The days.
+        next_step: What to do about a day on which a rule fails.
     """
     for day in days:
         failed = [found for found in results if _failing(found, day)]
         metadata = {
+            **({NEXT: dg.MetadataValue.text(next_step(day))} if failed else {}),
             "rules": dg.MetadataValue.md(_rules_of(results, day)),
             **_numbers(results, day),
         }

@@ -61,12 +61,26 @@ def batch_metadata(batches: Sequence[BatchResult]) -> Metadata:
     return metadata
 
 
-def column_schema(schema: T.StructType) -> dg.MetadataValue:
-    """The columns of a table, with their comments."""
+def column_schema(schema: T.StructType, made_of: Mapping[str, Sequence[str]]) -> dg.MetadataValue:
+    """The columns of a table, with their comments.
+
+    Args:
+        schema: The columns.
+        made_of: The columns of raw_events of which some are made: Dagster draws the lineage of
+            columns in its paid version only.
+    """
     columns = [
         dg.TableColumn(
-            field.name, field.dataType.simpleString(), description=field.metadata.get("comment")
+            field.name,
+            field.dataType.simpleString(),
+            description=_described(field.metadata.get("comment"), made_of.get(field.name, ())),
         )
         for field in schema
     ]
     return dg.MetadataValue.table_schema(dg.TableSchema(columns))
+
+
+def _described(comment: str | None, made_of: Sequence[str]) -> str | None:
+    if not made_of:
+        return comment
+    return f"{comment or ''} (from raw_events: {', '.join(made_of)})".lstrip()

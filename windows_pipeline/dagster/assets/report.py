@@ -23,6 +23,7 @@ from windows_pipeline.dagster.assets.metadata import (
     day_metadata,
     run_metadata,
 )
+from windows_pipeline.dagster.assets.next_steps import once_blocked, once_published, run_again
 from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
 from windows_pipeline.dagster.assets.targets import Event, in_order
 from windows_pipeline.dagster.keys import asset_key
@@ -67,7 +68,10 @@ class ResultEvents:
             name: The name of the job's first table, whose asset has the job's checks.
             result: The job's result.
         """
-        yield from self._checks(name, result)
+        again = f"windows-pipeline rebuild {self._pipeline.name}"
+        if self._pipeline.source.by_days:
+            again = f"{run_again(self._pipeline, result.days)}; of a rebuild: {again}"
+        yield from self._checks(name, result, again)
         for table_name in result.versions:
             table = self._tables.get(table_name)
             if table is not None:
@@ -85,8 +89,9 @@ class ResultEvents:
         changed = {table.name for table in (tables.final_windows, tables.alerts)}
         changed.add(tables.corrections.name)
         counts = correction_metadata(result, cause)
+        again = "the same correction again"
         for name, of_job in result.results:
-            yield from self._checks(name, of_job)
+            yield from self._checks(name, of_job, again)
             for table_name in of_job.versions:
                 table = self._tables.get(table_name)
                 if table is None:
@@ -137,12 +142,22 @@ class ResultEvents:
         self, name: str, results: Sequence[CheckResult], days: Sequence[date]
     ) -> Iterator[dg.AssetCheckEvaluation]:
         """The checks of published days of the table of a name."""
-        yield from rules_evaluations(asset_key(self._tables[name]), results, days)
+        asset = asset_key(self._tables[name])
+        yield from rules_evaluations(asset, results, days, once_published(self._pipeline))
 
-    def _checks(self, name: str, result: JobResult) -> Iterator[dg.AssetCheckEvaluation]:
-        """A job's checks and, if it published alerts, the days' episodes."""
+    def _checks(
+        self, name: str, result: JobResult, again: str
+    ) -> Iterator[dg.AssetCheckEvaluation]:
+        """A job's checks and, if it published alerts, the days' episodes.
+
+        Args:
+            name: The name of the job's first table.
+            result: The job's result.
+            again: What to do again if it published nothing.
+        """
         days = sorted(result.days)
-        yield from rules_evaluations(asset_key(self._tables[name]), result.checks, days)
+        then = once_published(self._pipeline) if result.published else once_blocked(again)
+        yield from rules_evaluations(asset_key(self._tables[name]), result.checks, days, then)
         if result.published and name in self._episodes:
             checks = self._episodes[name]
             names = [spec.name for spec in checks.specs]

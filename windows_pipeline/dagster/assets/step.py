@@ -18,6 +18,7 @@ from windows_pipeline.dagster.assets.metadata import (
     day_metadata,
     run_metadata,
 )
+from windows_pipeline.dagster.assets.next_steps import once_blocked, once_published, run_again
 from windows_pipeline.dagster.assets.targets import with_targets
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
@@ -37,6 +38,8 @@ def step(
     deps: Sequence[dg.AssetKey],
     extra_metadata: ExtraMetadata | None = None,
     episode_checks: EpisodeChecks | None = None,
+    *,
+    others_of_first: bool = False,
 ) -> dg.AssetsDefinition:
     """Makes the assets of a job's tables, with its checks.
 
@@ -50,9 +53,13 @@ def step(
         deps: The assets of the tables that the job reads.
         extra_metadata: Computes further metadata of the first table's days.
         episode_checks: The checks of alert rules, if the first table is that of alerts.
+        others_of_first: Whether the job makes its other tables of its first one, too.
     """
     main = asset_key(job.tables[0])
-    specs = [table_spec(pipeline, table, deps) for table in job.tables]
+    specs = [
+        table_spec(pipeline, table, [main, *deps] if number and others_of_first else deps)
+        for number, table in enumerate(job.tables)
+    ]
     check_specs = [
         rules_spec(main, job.checks, arrival_days(pipeline)),
         *([] if episode_checks is None else episode_checks.specs),
@@ -76,7 +83,8 @@ def step(
         days = days_of_run(context.op_execution_context, job, session)
         if not selected:
             found = check_published(job, session, days) if RULES in _checked(context) else None
-            checked = [] if found is None else [*rules_evaluations(main, found, days)]
+            then = once_published(pipeline)
+            checked = [] if found is None else [*rules_evaluations(main, found, days, then)]
             checked += _episodes(context, episode_checks, session, days, {})
             yield from with_targets(context.instance, checked)
             return
@@ -84,7 +92,9 @@ def step(
         result = run_job(job, session, days)
         checked = []
         if RULES in _checked(context):
-            checked += rules_evaluations(main, result.checks, days)
+            again = _again(pipeline, days)
+            then = once_published(pipeline) if result.published else once_blocked(again)
+            checked += rules_evaluations(main, result.checks, days, then)
         if not result.published:
             yield from with_targets(context.instance, checked)
             raise _not_published(pipeline, job, result, days)
@@ -147,14 +157,16 @@ def _not_published(
     names = ", ".join(found.check.name for found in failed)
     wrong = sorted({day for found in failed for day in found.failing_by_unit}) or days
     rules = "; ".join(f"{found.check.name}: {found.check.description}" for found in failed)
-    again = f"materialize the days again (job {pipeline.name}_all)"
-    if pipeline.source.by_days:
-        again += f", or: windows-pipeline run {pipeline.name} --from {days[0]} --to {days[-1]}"
     return dg.Failure(
         f"{job.tables[0].name}: {names} failed on {days_text(wrong)}, so the run published nothing "
         f"and the table is unchanged. What must hold: {rules}. The check `rules` of each day shows "
-        f"failing rows. Fix their cause, then {again}"
+        f"failing rows. Fix their cause, then {_again(pipeline, days)}"
     )
+
+
+def _again(pipeline: Pipeline, days: Sequence[date]) -> str:
+    again = f"materialize the days again (job {pipeline.name}_all)"
+    return f"{again}, or: {run_again(pipeline, days)}" if pipeline.source.by_days else again
 
 
 def _warn_of_blocked_days(context: dg.AssetExecutionContext, result: JobResult) -> None:

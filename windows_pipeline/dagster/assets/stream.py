@@ -15,6 +15,7 @@ from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import table_spec
 from windows_pipeline.dagster.assets.checks import rules_evaluations, rules_spec
+from windows_pipeline.dagster.assets.next_steps import once_published
 from windows_pipeline.dagster.assets.report import ResultEvents
 from windows_pipeline.dagster.assets.step import days_of_run
 from windows_pipeline.dagster.assets.targets import Event, in_order, with_targets
@@ -113,7 +114,8 @@ def source_assets(
         session = spark.spark_session
         checked = days_of_run(context.op_execution_context, job, session)
         found = check_published(job, session, checked)
-        yield from with_targets(context.instance, rules_evaluations(main, found, checked))
+        evaluations = rules_evaluations(main, found, checked, once_published(pipeline))
+        yield from with_targets(context.instance, evaluations)
 
     return [*(table_spec(pipeline, table, [], days) for table in job.tables), check]
 

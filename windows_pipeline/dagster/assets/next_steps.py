@@ -1,0 +1,43 @@
+"""What to do about a table's rules that do not hold, as the page of their check shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+
+from windows_pipeline.config import Pipeline
+
+NextStep = Callable[[date], str]
+"""Of a day on which rules fail: what to do, with the command."""
+
+
+def once_published(pipeline: Pipeline) -> NextStep:
+    """The next step where the failing rows are in the table."""
+    name = pipeline.name
+    changed = f"If the rule is wrong, change it, then: windows-pipeline check {name}"
+
+    def text(day: date) -> str:
+        if not pipeline.source.by_days:
+            return f"The rows are published, as a stream checks them afterwards. {changed}"
+        return (
+            "The rows are published. If the day's files are wrong, mend them, then: "
+            f"{run_again(pipeline, [day])}. Where that would change final windows: "
+            f"windows-pipeline correct {name} --from {day} --cause TEXT. {changed}"
+        )
+
+    return text
+
+
+def once_blocked(again: str) -> NextStep:
+    """The next step where nothing is published.
+
+    Args:
+        again: The command that does again what failed.
+    """
+    text = f"Nothing was published, and the table is unchanged. Fix the cause, then: {again}"
+    return lambda _: text
+
+
+def run_again(pipeline: Pipeline, days: Sequence[date]) -> str:
+    """The command that computes days again."""
+    return f"windows-pipeline run {pipeline.name} --from {min(days)} --to {max(days)}"
