@@ -21,6 +21,7 @@ _WANTED = {
     "small_batches": "'name: value' lines, indented under it",
     "keep_plans": "true or false",
 }
+_MISSING = {"spark": "'spark:' and under it, indented, lines such as 'spark.master: local[*]'"}
 _TEXT = "text in quotes"
 
 
@@ -37,7 +38,8 @@ def report(document: Document, errors: Iterable[ErrorDetails], fields: Iterable[
 def _text(path: tuple[str, ...], details: ErrorDetails, known: list[str]) -> str:
     name = path[-1] if path else ""
     if details["type"] == "missing":
-        return f"is missing; write '{name}: ...'"
+        line = _MISSING.get(name, f"'{name}: ...'")
+        return f"is missing; write {line}"
     if details["type"] == "extra_forbidden":
         fix = nearest(name, known, f"remove it; the fields are {', '.join(known)}")
         return f"{shown(name)} is not a field here; {fix}"
