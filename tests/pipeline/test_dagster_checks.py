@@ -155,3 +155,32 @@ def test_a_silence_lasts_until_the_next_record(
     lengths = ("44 milliseconds", "949 milliseconds", "969 milliseconds")
     assert all(length in text for length in lengths)
     assert text.count("still silent") == 2
+    status, said = project.call("episodes", "p")
+    assert status == 0, said
+    records = [("a", 0), ("a", 5), ("b", 30), ("a", 50), ("z", 1000)]
+    expected = [
+        f"silent {key} {_instant(since)} {_instant(until)} 1 {float(until - since)} {state} "
+        for key, since, until, state in _silences(records, 1000, 10)
+    ]
+    places = [said.find(text) for text in expected]
+    assert -1 not in places, said
+    assert places == sorted(places), said
+    assert said.count(" silent ") == len(expected) + 2, said  # the rule, and two states
+
+
+def _silences(
+    records: list[tuple[str, int]], closed: int, length: int
+) -> list[tuple[str, int, int, str]]:
+    """Silences by rule B8 in plain Python, the longest first: key, since, until, state."""
+    found = []
+    for key, time in records:
+        later = [at for of, at in records if of == key and at > time]
+        until = min(later, default=closed)
+        if time + 1 + length < until:  # a window without records fits in between, and closed
+            found.append((key, time + 1, until, "over" if later else "still silent"))
+    return sorted(found, key=lambda one: one[1] - one[2])
+
+
+def _instant(ms: int) -> str:
+    """As `episodes` prints it."""
+    return f"1970-01-01 00:00:{ms // 1000:02}.{ms % 1000:03}"

@@ -136,8 +136,9 @@ def episodes(alerts: DataFrame, by: Sequence[str] = ()) -> DataFrame:
     Returns:
         The columns of `by`, `rule`, `key`, `episode_start`, `episode_end` (the end of the last
         window), `ends_empty` (boolean: whether that window holds no record), `alerts` (bigint:
-        their number), `severity` (double: the largest), and `worst` (struct: all columns of the
-        window with the largest severity; the earliest of several).
+        their number), `severity` (double: the largest), `worst` (struct: all columns of the
+        window with the largest severity; the earliest of several), and `last` (struct: those of
+        the last window).
     """
     grouped = (*by, "rule", "key", "episode_start")
     columns = [name for name in alerts.columns if name not in grouped]
@@ -149,4 +150,5 @@ def episodes(alerts: DataFrame, by: Sequence[str] = ()) -> DataFrame:
         F.count("*").alias("alerts"),
         F.max("severity").alias("severity"),
         F.max_by(F.struct(*columns), rank).alias("worst"),
+        F.max_by(F.struct(*columns), "window_end").alias("last"),
     )

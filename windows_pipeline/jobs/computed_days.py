@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
+from itertools import takewhile
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -38,6 +39,36 @@ def computed_days_in(spark: SparkSession, table: Table) -> set[date]:
         if table.exists(spark)
         else set()
     )
+
+
+def computed_through_ms(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    windows_name: str,
+    warehouse: str,
+    arrivals: Arrivals,
+) -> int | None:
+    """The close time after the last day that is computed, like all days before it.
+
+    A stream computes days as it ingests them.
+
+    Args:
+        spark: The session.
+        pipeline: The pipeline.
+        windows_name: The definition.
+        warehouse: The folder of all tables.
+        arrivals: The arrivals, with the close times of the definition.
+
+    Returns:
+        Milliseconds since 1970; None before the first such day.
+    """
+    days = sorted({row.arrival_unit for row in arrivals.log})
+    if all(row.batch is None for row in arrivals.log):
+        tables = computed_days_tables(pipeline, windows_name, warehouse)
+        done = set.intersection(*(computed_days_in(spark, table) for table in tables))
+        days = list(takewhile(done.__contains__, days))
+    closings = arrivals.closings(days)
+    return closings[max(closings)].after_ms if closings else None
 
 
 def withdraw_computed_days(

@@ -18,6 +18,7 @@ from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
 from windows_pipeline.incremental.alerts import RuleSql
 from windows_pipeline.incremental.definition_records import definition_records, passing
 from windows_pipeline.incremental.units import Arrivals, Facts, arrivals_of, day_facts
+from windows_pipeline.jobs.computed_days import computed_through_ms
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError, unfinished_correction
 from windows_pipeline.jobs.job import RowCounts
 from windows_pipeline.jobs.raw_rows import require_raw_rows
@@ -229,6 +230,11 @@ class WindowsJob:
     def arrivals(self, log: ArrivalLog) -> Arrivals:
         """The arrivals, with the close times of the definition's windows."""
         return arrivals_of(self.pipeline, log, self.windows.spec)
+
+    def closed_through_ms(self, spark: SparkSession) -> int | None:
+        """The close time after the days that are computed; see `computed_through_ms`."""
+        arrivals, warehouse = self.arrivals(self.arrived(spark)), self.settings.warehouse
+        return computed_through_ms(spark, self.pipeline, self.windows_name, warehouse, arrivals)
 
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts

@@ -16,6 +16,7 @@ from windows_pipeline.report.parts import figure, grid, left_out, section
 from windows_pipeline.report.records import Counted
 from windows_pipeline.report.words import (
     definition_rows,
+    episode_state,
     instant_text,
     length_text,
     trace_command,
@@ -118,7 +119,8 @@ def _row(pipeline: str, found: WindowsReport, episode: Episode) -> Sequence[obje
     rule = found.windows.alerts.get(episode.rule)
     text = "the pipeline's file has no such rule" if rule is None else rule.when
     end = instant_text(episode.last)
-    to = joined([end, " ", tag("mark", _open_text(episode))]) if episode.is_open else end
+    state = episode_state(is_open=episode.is_open, ends_empty=episode.ends_empty)
+    to = joined([end, " ", tag("mark", state)]) if episode.is_open else end
     worst = alert_id(pipeline, found.name, found.windows.row_key, episode.worst)
     command = trace_command(pipeline, worst)
     return (
@@ -130,10 +132,6 @@ def _row(pipeline: str, found: WindowsReport, episode: Episode) -> Sequence[obje
         f"{episode.alerts:,}",
         joined([_worst(found.windows, rule, episode), tag("code", command, class_="command")]),
     )
-
-
-def _open_text(episode: Episode) -> str:
-    return "still silent" if episode.ends_empty else "still open"
 
 
 def _worst(windows: Windows, rule: Rule | None, episode: Episode) -> Markup:

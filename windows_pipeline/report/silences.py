@@ -44,9 +44,11 @@ def follow_silences(
         back = _next_record(final, episode)
         if back is not None:
             episode.last, episode.is_open = back, False
-        elif closed_ms is not None:
+            continue
+        episode.is_open = True
+        if closed_ms is not None:
             closed = datetime.fromtimestamp(closed_ms / 1_000, UTC)
-            episode.last, episode.is_open = max(episode.last, closed), True
+            episode.last = max(episode.last, closed)
     in_order = sorted(episodes.found, key=lambda episode: episode.badness)
     return replace(episodes, found=tuple(in_order))
 

@@ -60,6 +60,20 @@ def value_text(value: object) -> str:
     return f"{value:,}" if type(value) is int else str(value)
 
 
+def episode_state(*, is_open: bool | None, ends_empty: bool) -> str:
+    """Whether a later window may continue an episode; nothing where that is not known.
+
+    Args:
+        is_open: Whether one may; of a silence, whether its key is still silent.
+        ends_empty: Whether the episode's last window holds no record.
+    """
+    if is_open is None:
+        return ""
+    if not is_open:
+        return "over"
+    return "still silent" if ends_empty else "still open"
+
+
 def between(first: datetime, last: datetime) -> int:
     """The milliseconds from one instant to another."""
     return (last - first) // _MS

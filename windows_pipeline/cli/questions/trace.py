@@ -11,9 +11,13 @@ from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.printed import print_rows
 from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.incremental.alerts import episodes, standing
+from windows_pipeline.incremental.whole_episodes import whole_episodes
+from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.query.records.trace import is_key, records_of_alert
+from windows_pipeline.report.words import episode_state
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.tables import window_tables
 
 _SEVERAL = 2
@@ -38,12 +42,19 @@ def list_episodes(
     if key is not None:
         source = pipeline.windows[windows_name].keyed(pipeline.source)
         rows = rows.where(is_key(_values(key, source), rows.schema["key"].dataType))
-    worst = episodes(rows).orderBy(F.desc("severity"), "episode_start", "rule", "key")
+    job = AlertsJob(pipeline, windows_name, settings)
+    closed_ms = job.closed_through_ms(spark)
+    final = job.window_tables.final_windows.read(spark)
+    closed = F.lit(closed_ms).cast("bigint")
+    lasting = whole_episodes(episodes(rows), final, job.windows.spec, job.rules, closed)
+    length = timestamp_to_ms("until") - timestamp_to_ms("episode_start")
+    worst = lasting.orderBy(F.desc("severity"), length.desc(), "episode_start", "rule", "key")
     row_key = pipeline.windows[windows_name].row_key
-    names = ("rule", "key", "episode_start", "episode_end", "alerts", "severity")
+    names = ("rule", "key", "episode_start", "until", "alerts", "severity")
     found = [
         (
             *(row[name] for name in names),
+            episode_state(is_open=row["is_open"], ends_empty=row["ends_empty"]),
             row["worst"]["window_end"],
             alert_id(
                 pipeline.name,
@@ -54,7 +65,7 @@ def list_episodes(
         )
         for row in worst.limit(limit + 1).collect()
     ]
-    print_rows((*names, "window_end", "worst alert"), found, limit)
+    print_rows((*names, "state", "window_end", "worst alert"), found, limit)
 
 
 def list_records(

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 
 import dagster as dg
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.dagster.assets.checks import check_of_days
-from windows_pipeline.dagster.assets.silences import with_silences
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.incremental.units import Facts
+from windows_pipeline.incremental.whole_episodes import whole_episodes
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.query.tables.keys import key_text
-from windows_pipeline.report.words import instant_text, trace_command
+from windows_pipeline.report.words import episode_state, instant_text, trace_command
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.instants import timestamp_to_ms
+from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.tables import window_tables
 from windows_pipeline.text.markdown import code, plain
-from windows_pipeline.windows import SlidingWindows
 
 _SHOWN = 20
 """A day shows at most so many episodes of a rule, the worst ones."""
 _PREFIX = "alert_"
-_SILENT = "still silent"
 _COLUMNS = ("key", "from", "to", "length", "state", "alerts", "severity", "worst window", "trace")
 
 
@@ -84,7 +84,7 @@ class EpisodeChecks:
         for day in days:
             for rule in rules:
                 rows = found.get((day, rule), [])
-                yield self._evaluation(rule, rows, day, closed_ms.get(day))
+                yield self._evaluation(rule, rows, day)
 
     def _found(
         self, spark: SparkSession, days: Sequence[date], closed_ms: Mapping[date, int]
@@ -108,12 +108,6 @@ class EpisodeChecks:
             found.setdefault((row["arrival_unit"], row["rule"]), []).append(row)
         return found
 
-    @property
-    def _may_end_silent(self) -> bool:
-        """Whether an empty window may be followed by none, for as long as its key is silent."""
-        spec = self._windows.spec
-        return isinstance(spec, SlidingWindows) and spec.emit_empty
-
     def _lasted(
         self,
         spark: SparkSession,
@@ -121,23 +115,22 @@ class EpisodeChecks:
         found: DataFrame,
         closed_ms: Mapping[date, int],
     ) -> DataFrame:
-        """Adds when the key of a silence was back, and how long each episode lasted."""
-        if not self._may_end_silent:
-            never = F.lit(None).cast("timestamp")
-            return found.withColumns({"back": never, "until": F.col("episode_end")})
+        """Adds until when each episode lasts, and whether it is open, as of the last day."""
+        schema = "arrival_unit date, _closed_ms bigint"
+        closes = small_frame(spark, closed_ms.items(), schema)
+        joined = join_on(found.localCheckpoint(), closes, ["arrival_unit"], "left")
         final = self._final.of_units(spark, days)
-        return with_silences(found, final, closed_ms, self._rules)
+        spec, closed = self._windows.spec, F.col("_closed_ms")
+        return whole_episodes(joined, final, spec, self._rules, closed)
 
-    def _evaluation(
-        self, rule: str, rows: list[Row], day: date, through: int | None
-    ) -> dg.AssetCheckEvaluation:
+    def _evaluation(self, rule: str, rows: list[Row], day: date) -> dg.AssetCheckEvaluation:
         number = rows[0]["all"] if rows else 0
         declared = self._windows.alerts[rule]
         metadata: dict[str, dg.MetadataValue] = {
             "episodes": dg.MetadataValue.int(number),
             "rule": dg.MetadataValue.text(declared.when),
         }
-        shown = [self._shown(row, through) for row in rows]
+        shown = [self._shown(row) for row in rows]
         if shown:
             schema = dg.TableSchema([dg.TableColumn(name) for name in _COLUMNS])
             records = [dg.TableRecord(episode) for episode in shown]
@@ -153,7 +146,7 @@ class EpisodeChecks:
             partition=day.isoformat(),
         )
 
-    def _shown(self, row: Row, through: int | None) -> dict[str, str]:
+    def _shown(self, row: Row) -> dict[str, str]:
         """An episode as texts, by column."""
         worst = row["worst"]
         key = _key_text(row["key"])
@@ -167,7 +160,7 @@ class EpisodeChecks:
             "from": instant_text(first),
             "to": instant_text(last),
             "length": str(last - first),
-            "state": self._state(row, through),
+            "state": episode_state(is_open=row["is_open"], ends_empty=row["ends_empty"]),
             "alerts": f"{row['alerts']:,}",
             "severity": "" if row["severity"] is None else f"{row['severity']:g}",
             "worst window": f"ends {end}: "
@@ -178,17 +171,6 @@ class EpisodeChecks:
     def _result_names(self, worst: Row) -> list[str]:
         names = (aggregate.name for aggregate in self._windows.aggregate_list)
         return [name for name in names if name in worst]
-
-    def _state(self, row: Row, through: int | None) -> str:
-        """Whether a later window can continue the episode, as of the day's close time."""
-        if row["ends_empty"] and self._may_end_silent:
-            return _SILENT if row["back"] is None else "over"
-        length = getattr(self._windows.spec, "length_ms", 0)
-        if through is None:
-            return ""
-        possible = _instant(row["episode_end"]) + timedelta(milliseconds=length)
-        closed = datetime.fromtimestamp(through / 1000, UTC)
-        return "over" if possible < closed else "still open"
 
 
 def _summary(number: int, worst: Mapping[str, str]) -> str:
