@@ -9,7 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.engine.preaggregation.combine import combine_states
+from windows_pipeline.engine.preaggregation.records import with_states_of_records
 from windows_pipeline.engine.record_shards import ROWS_BEFORE
+from windows_pipeline.engine.running_shards import OF_EARLIER
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows, parts_of
 from windows_pipeline.kernels.groups import whole_groups
@@ -42,6 +45,7 @@ class RowKernel:
         frames: Sequence[tuple[RowWindow, ...]] = (),
         with_numbers: bool = False,
         with_failed: bool = False,
+        states: Sequence[str] = (),
         tuning: Tuning = TUNING,
     ) -> None:
         self._frames = tuple(frames)
@@ -51,6 +55,7 @@ class RowKernel:
         self._keep = list(keep)
         self._with_numbers = with_numbers
         self._with_failed = with_failed
+        self._states = list(states)
         self._tuning = tuning
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -99,6 +104,7 @@ class RowKernel:
             return WindowedRecords(frames.starts, time_ms, windows, describe, noted)
 
         whole = {some: over(frames) for some, frames in found.items()}
+        values = self._values(table, time_ms)
         done = 0
         for part in parts_of(over(outer), self._aggregates, self._tuning):
             rows = home_rows[done : done + len(part.windows.group)]
@@ -110,11 +116,12 @@ class RowKernel:
             }
             done = end
             records = [of_frames[some] for some in of_aggregates]
-            yield from self._batches(table, starts, rows, outer, part, records)
+            yield from self._batches(table, values, starts, rows, outer, part, records)
 
     def _batches(
         self,
         table: pa.Table,
+        values: Sequence[pa.Array | pa.ChunkedArray],
         starts: np.ndarray,
         rows: np.ndarray,
         frames: Frames,
@@ -129,10 +136,11 @@ class RowKernel:
             nulls = pa.nulls(len(rows), pa.int64())
             column = nulls if bound_ms is None else pa.array(bound_ms[rows])
             results = results.append_column(name, column)
+        compute = combine_states if self._states else aggregate_windows
         for index, (aggregate, records) in enumerate(
             zip(self._aggregates, of_aggregates, strict=True)
         ):
-            column = aggregate_windows(aggregate, table.column(aggregate.column), records)
+            column = compute(aggregate, values[index], records)
             results = results.append_column(result_column(index), column)
         if self._with_failed:
             results = results.append_column("failed", part.failed())
@@ -144,16 +152,35 @@ class RowKernel:
         batches: list[pa.RecordBatch] = results.to_batches()
         return batches
 
+    def _values(self, table: pa.Table, time_ms: np.ndarray) -> list[pa.Array | pa.ChunkedArray]:
+        """What each aggregate is computed from: values, or partial results after earlier ones."""
+        columns = [table.column(aggregate.column) for aggregate in self._aggregates]
+        if not self._states:
+            return columns
+        of_earlier = np.array(table.column(OF_EARLIER), np.bool_)
+        return [
+            with_states_of_records(aggregate, column, table.column(state), of_earlier, time_ms)
+            for aggregate, column, state in zip(
+                self._aggregates, columns, self._states, strict=True
+            )
+        ]
+
     def _key(self, table: pa.Table, row: int) -> object:
         key = [table.column(name)[row].as_py() for name in self._by[1:] if name != TIME_SHARD]
         return key[0] if len(key) == 1 else tuple(key)
 
 
 def _rows_before(table: pa.Table, starts: np.ndarray) -> np.ndarray:
-    """How many rows come before each group's first one, in other shards."""
+    """How many records before each group's first row are not among the group's rows.
+
+    Less the rows that stand for earlier records, so that a row's position, added to it, is the
+    row's number among all records.
+    """
     if ROWS_BEFORE not in table.column_names:
         return np.zeros(len(starts) - 1, np.int64)
     before: np.ndarray = np.array(table.column(ROWS_BEFORE), np.int64)[starts[:-1]]
+    if OF_EARLIER in table.column_names:
+        before -= np.add.reduceat(np.array(table.column(OF_EARLIER), np.int64), starts[:-1])
     return before
 
 
