@@ -9,10 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.engine.preaggregation.after_slices import (
+    AfterSlices,
+    after_slices,
+    states_after_slices,
+)
 from windows_pipeline.engine.preaggregation.combine import combine_states
-from windows_pipeline.engine.preaggregation.records import with_states_of_records
 from windows_pipeline.engine.record_shards import ROWS_BEFORE
-from windows_pipeline.engine.running_shards import OF_EARLIER
+from windows_pipeline.engine.running_shards import state_column
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows, parts_of
 from windows_pipeline.kernels.groups import whole_groups
@@ -45,7 +49,7 @@ class RowKernel:
         frames: Sequence[tuple[RowWindow, ...]] = (),
         with_numbers: bool = False,
         with_failed: bool = False,
-        states: Sequence[str] = (),
+        earlier: pa.Table | None = None,
         tuning: Tuning = TUNING,
     ) -> None:
         self._frames = tuple(frames)
@@ -55,7 +59,7 @@ class RowKernel:
         self._keep = list(keep)
         self._with_numbers = with_numbers
         self._with_failed = with_failed
-        self._states = list(states)
+        self._earlier = earlier
         self._tuning = tuning
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -78,6 +82,10 @@ class RowKernel:
     def _results(
         self, window: RowWindow, table: pa.Table, starts: np.ndarray
     ) -> Iterator[pa.RecordBatch]:
+        earlier = None
+        if self._earlier is not None:
+            earlier = after_slices(table, starts, self._earlier, TIME_SHARD)
+            table, starts = earlier.table, earlier.starts
         # Where only arrival orders rows, a row's position is its time, for `first` and `last` too.
         has_time = window.time_column is not None
         time_ms = event_times(table) if has_time else np.arange(table.num_rows)
@@ -104,7 +112,7 @@ class RowKernel:
             return WindowedRecords(frames.starts, time_ms, windows, describe, noted)
 
         whole = {some: over(frames) for some, frames in found.items()}
-        values = self._values(table, time_ms)
+        values = self._values(table, time_ms, earlier)
         done = 0
         for part in parts_of(over(outer), self._aggregates, self._tuning):
             rows = home_rows[done : done + len(part.windows.group)]
@@ -136,7 +144,7 @@ class RowKernel:
             nulls = pa.nulls(len(rows), pa.int64())
             column = nulls if bound_ms is None else pa.array(bound_ms[rows])
             results = results.append_column(name, column)
-        compute = combine_states if self._states else aggregate_windows
+        compute = aggregate_windows if self._earlier is None else combine_states
         for index, (aggregate, records) in enumerate(
             zip(self._aggregates, of_aggregates, strict=True)
         ):
@@ -152,17 +160,15 @@ class RowKernel:
         batches: list[pa.RecordBatch] = results.to_batches()
         return batches
 
-    def _values(self, table: pa.Table, time_ms: np.ndarray) -> list[pa.Array | pa.ChunkedArray]:
+    def _values(
+        self, table: pa.Table, time_ms: np.ndarray, earlier: AfterSlices | None
+    ) -> list[pa.Array | pa.ChunkedArray]:
         """What each aggregate is computed from: values, or partial results after earlier ones."""
-        columns = [table.column(aggregate.column) for aggregate in self._aggregates]
-        if not self._states:
-            return columns
-        of_earlier = np.array(table.column(OF_EARLIER), np.bool_)
+        if earlier is None:
+            return [table.column(aggregate.column) for aggregate in self._aggregates]
         return [
-            with_states_of_records(aggregate, column, table.column(state), of_earlier, time_ms)
-            for aggregate, column, state in zip(
-                self._aggregates, columns, self._states, strict=True
-            )
+            states_after_slices(aggregate, earlier, state_column(index), time_ms)
+            for index, aggregate in enumerate(self._aggregates)
         ]
 
     def _key(self, table: pa.Table, row: int) -> object:
@@ -171,16 +177,10 @@ class RowKernel:
 
 
 def _rows_before(table: pa.Table, starts: np.ndarray) -> np.ndarray:
-    """How many records before each group's first row are not among the group's rows.
-
-    Less the rows that stand for earlier records, so that a row's position, added to it, is the
-    row's number among all records.
-    """
+    """How many rows come before each group's first one, in other shards."""
     if ROWS_BEFORE not in table.column_names:
         return np.zeros(len(starts) - 1, np.int64)
     before: np.ndarray = np.array(table.column(ROWS_BEFORE), np.int64)[starts[:-1]]
-    if OF_EARLIER in table.column_names:
-        before -= np.add.reduceat(np.array(table.column(OF_EARLIER), np.int64), starts[:-1])
     return before
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -16,7 +17,6 @@ from windows_pipeline.engine.row_kernel import (
     RowKernel,
     result_column,
 )
-from windows_pipeline.engine.running_shards import OF_EARLIER
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.windows.frames.row_windows import RowWindow
 
@@ -32,7 +32,7 @@ def evaluate_rows(
     frames: Sequence[tuple[RowWindow, ...]] = (),
     with_numbers: bool = False,
     with_failed: bool = False,
-    states: Sequence[str] = (),
+    earlier: pa.Table | None = None,
 ) -> DataFrame:
     """Computes each row's window.
 
@@ -42,7 +42,7 @@ def evaluate_rows(
             goes by arrival alone), the columns of `arrival`, the aggregates' columns and those of
             `keep`. Where keys are cut into shards also `_time_shard` and `_in_home_shard`
             (boolean): rows without it are copies and get no result. Of `record_shards` also
-            `_rows_before`, of `running_shards` also `_of_earlier`.
+            `_rows_before`.
         computed_days: The windows to compute.
         keys: The columns whose values make a group (nulls are a value); any types that sort.
         aggregates: What to compute.
@@ -55,7 +55,8 @@ def evaluate_rows(
         with_numbers: Whether to return each row's number in its key and that of the last row
             that follows in its group. Both are wrong where keys are cut into time shards.
         with_failed: See `engine.windows.evaluate_windows`.
-        states: Of `running_shards` the columns of the aggregates' partial results.
+        earlier: Of `running_shards` what comes before the rows of each shard; all of them are
+            then of one computed day and key.
 
     Returns:
         A row for each row that is no copy, in no order: the columns of `keep`;
@@ -75,12 +76,9 @@ def evaluate_rows(
     )
     group = ["_computed_day", *keys]
     group += [TIME_SHARD] if TIME_SHARD in records.columns else []
-    of_shards = (IN_HOME_SHARD, ROWS_BEFORE, OF_EARLIER)
-    of_shard = [name for name in of_shards if name in records.columns]
+    of_shard = [name for name in (IN_HOME_SHARD, ROWS_BEFORE) if name in records.columns]
     columns = [aggregate.column for aggregate in aggregates]
-    needed = dict.fromkeys(
-        [*group, "_event_time_ms", *of_shard, *arrival, *columns, *states, *keep]
-    )
+    needed = dict.fromkeys([*group, "_event_time_ms", *of_shard, *arrival, *columns, *keep])
     in_order = (
         records.select(*needed).repartition(*group).sortWithinPartitions(*group, time_ms, *arrival)
     )
@@ -92,7 +90,7 @@ def evaluate_rows(
         frames=frames,
         with_numbers=with_numbers,
         with_failed=with_failed,
-        states=states,
+        earlier=earlier,
     )
     schema = _result_schema(records.schema, keep, aggregates)
     if with_failed:

@@ -2,8 +2,8 @@
 
 Such a window holds the records of all shards before its row's own. They are aggregated where they
 lie, into a few slices a shard (see `preaggregation`), which come before the records of each later
-shard. Only what is kept of a slice must not grow with its records: counts, sums, means, variances,
-extremes, first and last values, not lists, distinct values or what a user's code computes.
+shard. What is kept of a slice must not grow with its records: that of counts, sums, means,
+variances, extremes, first and last values does not, that of lists and distinct values does.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -34,24 +36,27 @@ from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import GracedRows
 
-OF_EARLIER = "_of_earlier"
-"""The column of whether a row stands for records that come before its shard's first one."""
 _STRETCH = "_stretch"
 """The column of the number of a stretch: the records between the first ones of two shards."""
 
 
 class RunningShards(NamedTuple):
-    """Records in shards, after what stands for earlier ones.
+    """Records in shards, and what stands for earlier ones.
 
     Attributes:
-        rows: What `in_record_shards` returns, with the columns of `states` and `_of_earlier`
-            (boolean): a row where it is true stands for earlier records. It has no home shard,
-            comes before the shard's records, and has partial results in place of values.
-        states: The columns of the aggregates' partial results.
+        rows: What `in_record_shards` returns.
+        earlier: For each shard, in order, slices of the records before its first one: the columns
+            of `rows` without the aggregates' values, and `state_column` of each aggregate.
+            `_rows_before` is less by the slices themselves, which come before the shard's rows.
     """
 
     rows: DataFrame
-    states: list[str]
+    earlier: pa.Table
+
+
+def state_column(index: int) -> str:
+    """The column of an aggregate's partial results, by the aggregate's index."""
+    return f"_state_{index}"
 
 
 def in_running_shards(
@@ -85,9 +90,8 @@ def in_running_shards(
     if max(end - start for start, end in pairwise(rows_before)) > MAX_SLICE_RECORDS:
         return None
     columns = ["_computed_day", "key", *keep]
-    earlier, states = _earlier(records, cuts.bucket, first_of_shard, aggregates, columns)
-    own = in_shards(records, cuts).withColumn(OF_EARLIER, F.lit(False))
-    return RunningShards(own.unionByName(earlier, allowMissingColumns=True), states)
+    earlier = _earlier(records, cuts.bucket, first_of_shard, aggregates, columns)
+    return RunningShards(in_shards(records, cuts), earlier)
 
 
 def _first_buckets(cuts: Cuts) -> list[Placement]:
@@ -104,8 +108,8 @@ def _earlier(
     first_of_shard: Sequence[Placement],
     aggregates: Sequence[Aggregate],
     columns: Sequence[str],
-) -> tuple[DataFrame, list[str]]:
-    """Rows that stand for the records before each shard's first one, and the states' columns.
+) -> pa.Table:
+    """The slices before each shard, of which there are few; see `RunningShards`.
 
     A stretch is aggregated once, whatever the number of later shards.
     """
@@ -127,13 +131,20 @@ def _earlier(
         [_STRETCH],
         [F.min(F.struct(*columns)).alias("_first")],
     )
-    states = {f"_state_{index}": each.column for index, each in enumerate(own)}
-    earlier = found.join(F.broadcast(later), _STRETCH).select(
-        "_first.*",
-        *(F.col(column).alias(name) for name, column in states.items()),
-        TIME_SHARD,
-        F.lit(False).alias(IN_HOME_SHARD),
-        ROWS_BEFORE,
-        F.lit(True).alias(OF_EARLIER),
+    states = {state_column(index): each.column for index, each in enumerate(own)}
+    table = (
+        found.join(F.broadcast(later), _STRETCH)
+        .select(
+            "_first.*",
+            *(F.col(column).alias(name) for name, column in states.items()),
+            TIME_SHARD,
+            F.lit(False).alias(IN_HOME_SHARD),
+            ROWS_BEFORE,
+        )
+        .orderBy(TIME_SHARD, *columns)
+        .toArrow()
     )
-    return earlier, [*states]
+    shard, rows_before = (np.array(table.column(name)) for name in (TIME_SHARD, ROWS_BEFORE))
+    slices_of = np.bincount(shard)
+    at = table.column_names.index(ROWS_BEFORE)
+    return table.set_column(at, ROWS_BEFORE, pa.array(rows_before - slices_of[shard]))

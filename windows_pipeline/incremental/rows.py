@@ -152,7 +152,7 @@ def _with_results(
         frames=frames,
         with_numbers=is_whole,
         with_failed=True,
-        states=() if running is None else running.states,
+        earlier=None if running is None else running.earlier,
     )
     return found.withColumnsRenamed(
         {result_column(index): name for index, name in enumerate(_OF_RECORDS)}

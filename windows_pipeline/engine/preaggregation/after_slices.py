@@ -1,16 +1,18 @@
-"""The partial results of single records, as slices have them (see `slices`).
+"""Windows that begin with slices and go on with records.
 
-Slices are aggregated by Spark's expressions before the shuffle. Records that come after slices in
-the same window get theirs here, after it, so that only values are shuffled and sorted.
+Slices are aggregated by Spark's expressions before the shuffle (see `slices`). The partial results
+of the records that follow them are computed here, after it, so that only values are sorted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.preaggregation.slice_numbers import (
@@ -41,31 +43,77 @@ _LOWEST_POWER = -1074
 _MOST_BIGINT_DIGITS = 18
 
 
-def with_states_of_records(
-    aggregate: Aggregate,
-    column: pa.Array | pa.ChunkedArray,
-    states: pa.Array | pa.ChunkedArray,
-    of_slices: np.ndarray,
-    time_ms: np.ndarray,
-) -> pa.Array:
-    """Fills in the partial results of the rows that are records.
+class AfterSlices(NamedTuple):
+    """Rows of groups that begin with slices.
+
+    Attributes:
+        table: The slices of each group and the records after them; of slices values are null.
+        starts: Where each group's rows begin; one more entry for the end of the last.
+        slices: The slices, in the order in which they stand in the table.
+        of_slices: How many slices each group begins with.
+    """
+
+    table: pa.Table
+    starts: np.ndarray
+    slices: pa.Table
+    of_slices: np.ndarray
+
+
+def after_slices(table: pa.Table, starts: np.ndarray, slices: pa.Table, group: str) -> AfterSlices:
+    """Puts slices before the records of their groups.
 
     Args:
-        aggregate: What is computed: an aggregate that has partial results of one length
-            (`has_short_states`).
-        column: The value of each record; of slices anything.
-        states: The partial result of each slice; of records anything.
-        of_slices: A mask of the rows that are slices.
-        time_ms: The event time of each record.
-
-    Returns:
-        The partial result of each row.
+        table: Records by group.
+        starts: Where each group's records begin; one more entry for the end of the last.
+        slices: Slices in order, with a column `group`.
+        group: The column of a group's number, which no two groups of the table share.
     """
-    states, values = as_array(states), as_array(column)
-    own = _of_values(aggregate, values, time_ms, states.type)
-    both = pa.concat_arrays([states, own])
-    rows = np.arange(len(states))
-    return both.take(pa.array(np.where(of_slices, rows, rows + len(states))))
+    number = np.array(table.column(group), np.int64)[starts[:-1]]
+    of_groups = [slices.filter(pc.field(group) == each) for each in number.tolist()]
+    pieces = []
+    for of_group, (start, end) in zip(of_groups, pairwise(starts.tolist()), strict=True):
+        pieces += [_like(table.schema, of_group), table.slice(start, end - start)]
+    counts = np.array([of_group.num_rows for of_group in of_groups])
+    return AfterSlices(
+        pa.concat_tables(pieces),
+        starts + np.concatenate(([0], np.cumsum(counts))),
+        pa.concat_tables(of_groups),
+        counts,
+    )
+
+
+def states_after_slices(
+    aggregate: Aggregate, rows: AfterSlices, state: str, time_ms: np.ndarray
+) -> pa.Array:
+    """The partial result of each row, slice or record.
+
+    Args:
+        aggregate: What is computed: an aggregate that `has_short_states`.
+        rows: The rows.
+        state: The column of the slices' partial results.
+        time_ms: The event time of each row.
+    """
+    states = as_array(rows.slices.column(state))
+    own = _of_values(aggregate, as_array(rows.table.column(aggregate.column)), time_ms, states.type)
+    pieces, done = [], 0
+    for count, (start, end) in zip(rows.of_slices.tolist(), pairwise(rows.starts), strict=True):
+        pieces += [states.slice(done, count), own.slice(start + count, end - start - count)]
+        done += count
+    return pa.concat_arrays(pieces)
+
+
+def _like(schema: pa.Schema, slices: pa.Table) -> pa.Table:
+    """The columns of a schema; null where slices do not have them."""
+    there = slices.column_names
+    return pa.table(
+        [
+            slices.column(field.name).cast(field.type)
+            if field.name in there
+            else pa.nulls(slices.num_rows, field.type)
+            for field in schema
+        ],
+        schema=schema,
+    )
 
 
 def _of_values(
