@@ -21,8 +21,8 @@ class Tuning:
         least_shard_look_backs: How many look-backs a pipeline's time shards are at least.
         max_shard_ms: Windows that ask for longer time shards are computed without shards. A longer
             one could overflow together with an event time.
-        shard_records: How many records a shard of count windows, frames by rows and sessions has
-            at least.
+        shard_records: How many records a shard of count windows, sessions, and frames by rows or
+            from the first record on has at least.
         one_key: Whether all records have one key. Only then are they cut into such shards.
     """
 

@@ -447,7 +447,7 @@ def test_published_rows_of_a_stream_pass_and_are_rebuilt(
     spark: SparkSession, short_shards: Settings, tmp_path: Path
 ) -> None:
     """Rules A5, A9, H1: all checks, values computed again, and the same rows by days."""
-    names = ("shop_hops", "pair_sessions", "all_around", "all_sessions")
+    names = ("shop_hops", "pair_sessions", "all_around", "all_sessions", "all_hops")
     whole = computed(spark, short_shards, tmp_path / "whole", names)
     streamed = declare(short_shards, tmp_path / "streamed", names, stream=True, max_per_batch=3)
     run_stream(spark, streamed.pipeline, streamed.settings)

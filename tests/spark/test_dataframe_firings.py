@@ -14,18 +14,21 @@ from pyspark.sql import DataFrame, SparkSession
 import windows_pipeline as wp
 from tests.support.oracle.firings import Firing, Key, Policy
 from tests.support.oracle.firings import firings as oracle_firings
+from tests.support.spark_cases import SHORT_SHARDS
 from windows_pipeline import SessionWindows, SlidingWindows, TimeWindows, count, sum_
 from windows_pipeline.aggregates import Aggregate, Function, collect_list
 from windows_pipeline.dataframe.windowed import Windowed
 from windows_pipeline.engine.firings.kernel import FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.engine.firings.process import FunctionKernel
+from windows_pipeline.engine.time_shards import TIME_SHARD, in_time_shards, shard_length_ms
 from windows_pipeline.windows.firing.triggers import Trigger
 from windows_pipeline.windows.firing.window_function import FiringContext, WindowFunction
 
 HOPPING = TimeWindows(20, 5, 5)
 SLIDING = SlidingWindows(12, 5)
 EARLY = Trigger.at_window_end().early_every("4 ms")
+UPDATES = Trigger.at_window_end().early_every_n(2).with_out_of_orderness("2 ms")
 COLUMNS = "user string, ts bigint, value bigint, at bigint, source string"
 
 
@@ -270,3 +273,42 @@ def test_what_a_window_function_refuses() -> None:
         WindowFunction(lambda *_: [], "n bignum")
     with pytest.raises(ValueError, match="records: 'value' is not a list of columns"):
         WindowFunction(lambda *_: [], "n bigint", records="value")
+
+
+@pytest.mark.parametrize(
+    ("windows", "trigger"),
+    [
+        (HOPPING, EARLY),
+        (HOPPING, UPDATES),
+        (TimeWindows(7, 7, 3), EARLY.discarding()),
+        (SLIDING, EARLY),
+        (SlidingWindows(5, 9), UPDATES),
+    ],
+    ids=str,
+)
+def test_firings_in_time_shards_are_those_of_whole_keys(
+    spark: SparkSession, windows: TimeWindows | SlidingWindows, trigger: Trigger
+) -> None:
+    """Rules E2 and E4: each firing once, with its number and its records."""
+    records, begin = made(6, 240), 100
+    rows = [
+        (0, key, time, max(other for _, other in records[: at + 1]), at, at >= begin)
+        for at, (key, time) in enumerate(records)
+    ]
+    schema = "_computed_day int, user string, _event_time_ms bigint, _stream_time_ms bigint"
+    came = spark.createDataFrame(rows, f"{schema}, at bigint, _is_new boolean").persist()
+    length_ms = shard_length_ms(windows, SHORT_SHARDS)
+    assert length_ms is not None
+    assert in_time_shards(came, windows, length_ms).select(TIME_SHARD).distinct().count() > 3
+    listed = Aggregate("listed", Function.COLLECT_LIST, "at")
+    targets = {0: FiringSpec(windows, trigger)}
+
+    def fired(records: DataFrame, shard_ms: int | None) -> list[tuple[Any, ...]]:
+        found = fire(records, targets, ["user"], [listed], ["at"], shard_ms=shard_ms)
+        return in_order(found.collect())
+
+    for of in (came, came.drop("_is_new")):
+        whole = fired(of, None)
+        assert len(whole) > 50
+        assert fired(of, length_ms) == whole
+    came.unpersist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, timedelta
+from decimal import Decimal
 from random import Random
 
 import pytest
@@ -15,11 +16,13 @@ from tests.support.spark_cases import SHORT_SHARDS
 from windows_pipeline.aggregates import parse_aggregate
 from windows_pipeline.checks.recounts.windows import recount_windows
 from windows_pipeline.engine.record_shards import (
+    cuts_by,
     in_record_shards,
+    in_shards,
     order_of_arrival,
     order_of_time,
-    placed_by,
 )
+from windows_pipeline.engine.running_shards import in_running_shards
 from windows_pipeline.engine.shard_plan import LookAround
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.incremental.late import late_records
@@ -28,6 +31,7 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
+    ROW_KEY,
     CountWindows,
     GracedRows,
     RowWindow,
@@ -41,6 +45,7 @@ from windows_pipeline.windows.frames.bounds import FrameUnit
 
 ONE_KEY = replace(SHORT_SHARDS, one_key=True)
 GRACE_MS = 6
+KEPT = ["_event_time_ms", *ROW_KEY]
 FIRST_DAY = date(2026, 11, 1)
 AGGREGATES = [
     parse_aggregate("total", "sum(real)"),
@@ -69,7 +74,46 @@ CUT: dict[str, RowWindow | SeveralRows | CountWindows] = {
         (("near", rows(3, 1)), ("soon", SlideRows(unit=FrameUnit.RANGE, back=9, ahead=4)))
     ),
 }
-WHOLE: dict[str, RowWindow] = {"running total": rows(None, 0), "all to come": rows(0, None)}
+RUNNING: dict[str, RowWindow | SeveralRows] = {
+    "up to the row": rows(None, 0),
+    "up to later rows": rows(None, 3),
+    "up to earlier rows": rows(None, -2),
+    "up to an instant": SlideRows(unit=FrameUnit.RANGE, back=None, ahead=0),
+    "up to an earlier instant": SlideRows(unit=FrameUnit.RANGE, back=None, ahead=-7),
+    "up to a later instant": SlideRows(unit=FrameUnit.RANGE, back=None, ahead=5),
+    "of records with a near frame": SeveralRows((("all", rows(None, 0)), ("near", rows(3, 1)))),
+    "of time with a near frame": SeveralRows(
+        (("all", SlideRows(unit=FrameUnit.RANGE, back=None, ahead=2)), ("near", rows(3, 0)))
+    ),
+}
+OF_RUNNING = [
+    parse_aggregate(name.replace("(", "_").strip(")"), name)
+    for name in (
+        "count(whole)",
+        "sum(whole)",
+        "sum(real)",
+        "avg(real)",
+        "variance(real)",
+        "stddev_pop(whole)",
+        "sum(price)",
+        "avg(price)",
+        "variance(price)",
+        "sum(wide)",
+        "stddev(wide)",
+        "sum(wild)",
+        "avg(wild)",
+        "var_pop(wild)",
+        "min(wild)",
+        "sum(huge)",
+        "avg(huge)",
+        "variance(huge)",
+        "min(whole)",
+        "max(word)",
+        "first(whole)",
+        "last(real)",
+    )
+]
+WHOLE: dict[str, RowWindow] = {"all to come": rows(0, None)}
 
 
 def arrived() -> Iterable[tuple[object, ...]]:
@@ -83,14 +127,23 @@ def arrived() -> Iterable[tuple[object, ...]]:
             latest_ms = max(latest_ms, own_ms)
             unit = FIRST_DAY + timedelta(days=day)
             whole, real = random.randrange(100), random.choice((1e16, 0.1, -1e16, 7.0))
-            yield unit, 3 * offset, own_ms, latest_ms - GRACE_MS, whole, real
+            price = random.choice((None, Decimal(whole) / 4, Decimal("-9999999.99")))
+            wide = Decimal(random.choice((-(10**30), 1, 10**30)))
+            word = random.choice(("a", "b", None))
+            wild = random.choice((5e-324, -2.5e-320, 1e308, -1e308, 3.0, None, 0.0, -0.0))
+            if offset in (50, 55) and day:
+                wild = random.choice((float("inf"), float("nan"), float("-inf")))
+            huge = random.choice((2**62, -(2**62), -(2**63), 2**63 - 1, 5, None))
+            arrived_ms = latest_ms - GRACE_MS
+            yield unit, 3 * offset, own_ms, arrived_ms, whole, real, price, wide, word, wild, huge
 
 
 @pytest.fixture(scope="module")
 def records(spark: SparkSession) -> DataFrame:
     schema = (
         "arrival_unit date, offset bigint, _event_time_ms bigint, _close_time_ms bigint, "
-        "whole bigint, real double"
+        "whole bigint, real double, price decimal(9,2), wide decimal(38,3), word string, "
+        "wild double, huge bigint"
     )
     frame = spark.createDataFrame(list(arrived()), schema)
     return frame.withColumns(
@@ -127,10 +180,50 @@ def test_shards_give_the_results_of_all_records_at_once(records: DataFrame, kind
     assert found(results(ONE_KEY), columns) == whole
 
 
+@pytest.mark.parametrize("kind", RUNNING)
+def test_windows_from_the_first_record_on_are_those_of_all_at_once(
+    records: DataFrame, kind: str
+) -> None:
+    """Rules F1, F2, G2, H1: to the bit, of slices of earlier records and the shard's own."""
+    spec = GracedRows(RUNNING[kind], GRACE_MS)
+    closings = {1: Closing(NEVER_MS, 60), 2: Closing(60, 200)}
+    aggregates = list(OF_RUNNING)
+    if isinstance(spec.window, SeveralRows):
+        aggregates += [
+            replace(each, name=f"{each.name}_{over}", over=over)
+            for each in OF_RUNNING
+            for over in ("all", "near")
+        ]
+
+    def results(tuning: Tuning) -> DataFrame:
+        return unit_windows(records, spec, aggregates, closings, tuning=tuning)
+
+    cut = in_running_shards(records, spec, aggregates, KEPT, ONE_KEY)
+    assert cut is not None
+    assert len(set(cut.earlier[TIME_SHARD].to_pylist())) > 2
+    assert cut.rows.where(IN_HOME_SHARD).count() == records.count()
+    columns = results(TUNING).columns
+    whole = found(results(TUNING), columns)
+    assert len(whole) > 10
+    assert found(results(ONE_KEY), columns) == whole
+
+
+@pytest.mark.parametrize("aggregate", ["collect_list(whole)", "count_distinct(whole)"])
+def test_aggregates_that_hold_each_value_are_of_one_shard(
+    records: DataFrame, aggregate: str
+) -> None:
+    """What a shard would copy of all earlier ones grows with their records."""
+    spec = GracedRows(RUNNING["up to the row"], GRACE_MS)
+    wanted = [parse_aggregate("held", aggregate)]
+    assert in_running_shards(records, spec, wanted, KEPT, ONE_KEY) is None
+
+
 @pytest.mark.parametrize("kind", WHOLE)
-def test_frames_without_a_bound_are_one_shard(records: DataFrame, kind: str) -> None:
-    """Each needs all rows before or after its own."""
-    assert in_record_shards(records, GracedRows(WHOLE[kind], GRACE_MS), ONE_KEY) is records
+def test_frames_without_an_end_are_one_shard(records: DataFrame, kind: str) -> None:
+    """Each needs all rows after its own, of which a final result knows none."""
+    spec = GracedRows(WHOLE[kind], GRACE_MS)
+    assert in_record_shards(records, spec, ONE_KEY) is records
+    assert in_running_shards(records, spec, OF_RUNNING, KEPT, ONE_KEY) is None
 
 
 def test_other_keys_are_not_cut(records: DataFrame) -> None:
@@ -184,7 +277,9 @@ def test_without_a_silence_sessions_are_one_shard(records: DataFrame) -> None:
 def test_a_shard_knows_how_many_records_come_before_it(records: DataFrame) -> None:
     """Whatever the order: by it blocks and count windows are numbered."""
     for order in (order_of_time(records, F.col("_event_time_ms")), order_of_arrival(records)):
-        cut = placed_by(records, order, 8, LookAround(back=4))
+        cuts = cuts_by(records, order, ONE_KEY, LookAround(back=4))
+        assert cuts is not None
+        cut = in_shards(records, cuts)
         numbered = cut.select(TIME_SHARD, "_rows_before", order.position.alias("at")).collect()
         before = sorted(row[0] for row in records.select(order.position).collect())
         for shard in {row[TIME_SHARD] for row in numbered}:

@@ -8,6 +8,8 @@ no record comes for longer than the gap: none lies in two shards then, late reco
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -23,6 +25,8 @@ from windows_pipeline.windows import (
     RowWindow,
     SessionRows,
     SessionWindows,
+    SeveralRows,
+    SlideRows,
     TumbleRows,
 )
 from windows_pipeline.windows.frames.bounds import FrameUnit
@@ -50,6 +54,18 @@ class Order(NamedTuple):
     records: int
 
 
+class Cuts(NamedTuple):
+    """Where the records of one key are cut into shards.
+
+    Attributes:
+        bucket: The number (bigint) of a record's bucket.
+        placed: The shards of each bucket.
+    """
+
+    bucket: Column
+    placed: list[Placement]
+
+
 def in_record_shards(
     records: DataFrame,
     spec: PipelineWindows,
@@ -74,13 +90,54 @@ def in_record_shards(
     look_around = _look_around_of(spec)
     if not tuning.one_key or look_around is None:
         return records
-    by_arrival = isinstance(spec, GracedRows) and spec.by_arrival
     event_time_ms = F.col("_event_time_ms") if time_ms is None else time_ms
-    order = order_of_arrival(records) if by_arrival else order_of_time(records, event_time_ms)
-    cut = placed_by(records, order, tuning.shard_records, look_around)
-    if cut is records or not isinstance(spec, SessionWindows):
-        return cut
-    return cut.drop(IN_HOME_SHARD, ROWS_BEFORE)
+    cuts = cuts_by(records, _order_of(records, spec, event_time_ms), tuning, look_around)
+    if cuts is None:
+        return records
+    cut = in_shards(records, cuts)
+    return cut.drop(IN_HOME_SHARD, ROWS_BEFORE) if isinstance(spec, SessionWindows) else cut
+
+
+def cuts_since_the_first(records: DataFrame, spec: GracedRows, tuning: Tuning) -> Cuts | None:
+    """Where records are cut whose windows begin with the first record of all.
+
+    Of such windows a shard has what the rest of them needs; see `running_shards`.
+
+    Args:
+        records: See `in_record_shards`.
+        spec: The windows.
+        tuning: See `in_record_shards`.
+
+    Returns:
+        The cuts. None where records stay one shard, or no window begins with the first record.
+    """
+    frames: list[RowWindow] = [*spec.outer]
+    if isinstance(spec.window, SeveralRows):
+        frames = [frame for _, frame in spec.window.frames]
+    bounded = [_as_bounded(frame) for frame in frames]
+    if not tuning.one_key or bounded == frames:
+        return None
+    look_around = _look_around_of_all(bounded)
+    if look_around is None:
+        return None
+    # Frames of a pipeline are ordered by time.
+    order = order_of_time(records, F.col("_event_time_ms"))
+    return cuts_by(records, order, tuning, look_around)
+
+
+def _as_bounded(window: RowWindow) -> RowWindow:
+    """The part of a frame from the first record on that a shard needs as single records.
+
+    Those between the frame's end and its row, where it ends before the row.
+    """
+    if not isinstance(window, SlideRows) or window.back is not None:
+        return window
+    return replace(window, back=max(0, -(window.ahead or 0)))
+
+
+def _order_of(records: DataFrame, spec: PipelineWindows, time_ms: Column) -> Order:
+    by_arrival = isinstance(spec, GracedRows) and spec.by_arrival
+    return order_of_arrival(records) if by_arrival else order_of_time(records, time_ms)
 
 
 def order_of_time(records: DataFrame, time_ms: Column) -> Order:
@@ -109,25 +166,35 @@ def order_of_arrival(records: DataFrame) -> Order:
     return Order(position, 0, (row.last_day - row.first_day + 1) * offsets, row.records)
 
 
-def placed_by(records: DataFrame, order: Order, least: int, look_around: LookAround) -> DataFrame:
-    """Puts each record into its shards.
+def cuts_by(
+    records: DataFrame, order: Order, tuning: Tuning, look_around: LookAround
+) -> Cuts | None:
+    """Chooses the shards of records.
 
     Args:
         records: Records of one key and any columns.
         order: The order in which windows hold consecutive records.
-        least: How many records a shard has at least.
+        tuning: How many records a shard has at least.
         look_around: What windows need of the records around theirs.
 
     Returns:
-        See `in_record_shards`.
+        The cuts; None where the records are one shard.
     """
+    least = tuning.shard_records
     if order.records < 2 * least:
-        return records
+        return None
     width = (order.high - order.low) // _BUCKETS + 1
     number = F.call_function("div", order.position - F.lit(order.low), F.lit(width))
     bucket = F.greatest(F.lit(0), F.least(number, F.lit(_BUCKETS - 1))).cast("bigint")
     placed = placements(_counted(records, order.position, bucket), least, look_around)
-    return _joined(records, bucket, placed) if any(each.shard > 0 for each in placed) else records
+    return Cuts(bucket, placed) if any(each.shard > 0 for each in placed) else None
+
+
+def in_shards(records: DataFrame, cuts: Cuts) -> DataFrame:
+    """Puts each record into its shards; see `in_record_shards`."""
+    schema = f"{_BUCKET} bigint, {TIME_SHARD} bigint, {IN_HOME_SHARD} boolean, {ROWS_BEFORE} bigint"
+    plan = F.broadcast(small_frame(records.sparkSession, cuts.placed, schema))
+    return records.withColumn(_BUCKET, cuts.bucket).join(plan, _BUCKET).drop(_BUCKET)
 
 
 def _counted(records: DataFrame, position: Column, bucket: Column) -> list[Bucket]:
@@ -140,12 +207,6 @@ def _counted(records: DataFrame, position: Column, bucket: Column) -> list[Bucke
     return sorted(Bucket(*row) for row in counts.collect())
 
 
-def _joined(records: DataFrame, bucket: Column, placed: list[Placement]) -> DataFrame:
-    schema = f"{_BUCKET} bigint, {TIME_SHARD} bigint, {IN_HOME_SHARD} boolean, {ROWS_BEFORE} bigint"
-    plan = F.broadcast(small_frame(records.sparkSession, placed, schema))
-    return records.withColumn(_BUCKET, bucket).join(plan, _BUCKET).drop(_BUCKET)
-
-
 def _look_around_of(spec: PipelineWindows) -> LookAround | None:
     """What a window needs of the records around its own; None where that has no bound.
 
@@ -153,13 +214,14 @@ def _look_around_of(spec: PipelineWindows) -> LookAround | None:
     """
     if isinstance(spec, SessionWindows):
         return LookAround(gap_ms=spec.gap_ms)
-    all_found = (
-        [_look_around_of_rows(each) for each in spec.outer] if isinstance(spec, GracedRows) else []
-    )
-    bounded = [look_around for look_around in all_found if look_around is not None]
-    if not bounded or len(bounded) < len(all_found):
-        return None
-    return LookAround(*map(max, zip(*bounded, strict=True)))
+    return _look_around_of_all(spec.outer) if isinstance(spec, GracedRows) else None
+
+
+def _look_around_of_all(windows: Sequence[RowWindow]) -> LookAround | None:
+    """The most that one of several windows needs."""
+    found = [_look_around_of_rows(each) for each in windows]
+    bounded = [look_around for look_around in found if look_around is not None]
+    return LookAround(*map(max, zip(*bounded, strict=True))) if bounded == found else None
 
 
 def _look_around_of_rows(window: RowWindow) -> LookAround | None:

@@ -9,7 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.engine.preaggregation.after_slices import (
+    AfterSlices,
+    after_slices,
+    states_after_slices,
+)
+from windows_pipeline.engine.preaggregation.combine import combine_states
 from windows_pipeline.engine.record_shards import ROWS_BEFORE
+from windows_pipeline.engine.running_shards import state_column
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows, parts_of
 from windows_pipeline.kernels.groups import whole_groups
@@ -42,6 +49,7 @@ class RowKernel:
         frames: Sequence[tuple[RowWindow, ...]] = (),
         with_numbers: bool = False,
         with_failed: bool = False,
+        earlier: pa.Table | None = None,
         tuning: Tuning = TUNING,
     ) -> None:
         self._frames = tuple(frames)
@@ -51,6 +59,7 @@ class RowKernel:
         self._keep = list(keep)
         self._with_numbers = with_numbers
         self._with_failed = with_failed
+        self._earlier = earlier
         self._tuning = tuning
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -73,6 +82,10 @@ class RowKernel:
     def _results(
         self, window: RowWindow, table: pa.Table, starts: np.ndarray
     ) -> Iterator[pa.RecordBatch]:
+        earlier = None
+        if self._earlier is not None:
+            earlier = after_slices(table, starts, self._earlier, TIME_SHARD)
+            table, starts = earlier.table, earlier.starts
         # Where only arrival orders rows, a row's position is its time, for `first` and `last` too.
         has_time = window.time_column is not None
         time_ms = event_times(table) if has_time else np.arange(table.num_rows)
@@ -99,6 +112,7 @@ class RowKernel:
             return WindowedRecords(frames.starts, time_ms, windows, describe, noted)
 
         whole = {some: over(frames) for some, frames in found.items()}
+        values = self._values(table, time_ms, earlier)
         done = 0
         for part in parts_of(over(outer), self._aggregates, self._tuning):
             rows = home_rows[done : done + len(part.windows.group)]
@@ -110,11 +124,12 @@ class RowKernel:
             }
             done = end
             records = [of_frames[some] for some in of_aggregates]
-            yield from self._batches(table, starts, rows, outer, part, records)
+            yield from self._batches(table, values, starts, rows, outer, part, records)
 
     def _batches(
         self,
         table: pa.Table,
+        values: Sequence[pa.Array | pa.ChunkedArray],
         starts: np.ndarray,
         rows: np.ndarray,
         frames: Frames,
@@ -129,10 +144,11 @@ class RowKernel:
             nulls = pa.nulls(len(rows), pa.int64())
             column = nulls if bound_ms is None else pa.array(bound_ms[rows])
             results = results.append_column(name, column)
+        compute = aggregate_windows if self._earlier is None else combine_states
         for index, (aggregate, records) in enumerate(
             zip(self._aggregates, of_aggregates, strict=True)
         ):
-            column = aggregate_windows(aggregate, table.column(aggregate.column), records)
+            column = compute(aggregate, values[index], records)
             results = results.append_column(result_column(index), column)
         if self._with_failed:
             results = results.append_column("failed", part.failed())
@@ -143,6 +159,17 @@ class RowKernel:
             results = results.append_column(GROUP_ROWS, pa.array(starts[group] + before))
         batches: list[pa.RecordBatch] = results.to_batches()
         return batches
+
+    def _values(
+        self, table: pa.Table, time_ms: np.ndarray, earlier: AfterSlices | None
+    ) -> list[pa.Array | pa.ChunkedArray]:
+        """What each aggregate is computed from: values, or partial results after earlier ones."""
+        if earlier is None:
+            return [table.column(aggregate.column) for aggregate in self._aggregates]
+        return [
+            states_after_slices(aggregate, earlier, state_column(index), time_ms)
+            for index, aggregate in enumerate(self._aggregates)
+        ]
 
     def _key(self, table: pa.Table, row: int) -> object:
         key = [table.column(name)[row].as_py() for name in self._by[1:] if name != TIME_SHARD]

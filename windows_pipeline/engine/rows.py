@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -31,6 +32,7 @@ def evaluate_rows(
     frames: Sequence[tuple[RowWindow, ...]] = (),
     with_numbers: bool = False,
     with_failed: bool = False,
+    earlier: pa.Table | None = None,
 ) -> DataFrame:
     """Computes each row's window.
 
@@ -53,6 +55,8 @@ def evaluate_rows(
         with_numbers: Whether to return each row's number in its key and that of the last row
             that follows in its group. Both are wrong where keys are cut into time shards.
         with_failed: See `engine.windows.evaluate_windows`.
+        earlier: Of `running_shards` what comes before the rows of each shard; all of them are
+            then of one computed day and key.
 
     Returns:
         A row for each row that is no copy, in no order: the columns of `keep`;
@@ -86,6 +90,7 @@ def evaluate_rows(
         frames=frames,
         with_numbers=with_numbers,
         with_failed=with_failed,
+        earlier=earlier,
     )
     schema = _result_schema(records.schema, keep, aggregates)
     if with_failed:

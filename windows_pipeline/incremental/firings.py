@@ -15,6 +15,7 @@ from windows_pipeline.config import BoundAggregates
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.engine.lateness import last_instant
+from windows_pipeline.engine.time_shards import shard_length_ms, within_a_day
 from windows_pipeline.incremental.aggregated_values import (
     REASONS,
     bound_aggregates,
@@ -22,6 +23,8 @@ from windows_pipeline.incremental.aggregated_values import (
     with_values,
 )
 from windows_pipeline.incremental.definition_records import PASSES
+from windows_pipeline.tuning import TUNING, Tuning
+from windows_pipeline.windows import FiringWindows, SlidingWindows
 
 FIRING_ARRIVAL = ("_merged_as", "arrival_unit", "batch", "source_partition", "offset")
 """The columns that order records of one stream time: position in the merge, then arrival."""
@@ -44,6 +47,7 @@ def unit_firings(
     came_with: Column,
     *,
     with_earlier: bool = False,
+    tuning: Tuning = TUNING,
 ) -> DataFrame:
     """Computes the firings of each computed day: those that the records it merged cause.
 
@@ -57,6 +61,7 @@ def unit_firings(
             record after which a window fired arrived with the computed day.
         with_earlier: Whether to return the earlier firings, too, of windows that were open before
             the computed day and that it made fire or closed. Not for sessions.
+        tuning: How records are cut into time shards, which they are if all have one key.
 
     Returns:
         The frame that `fire` returns with `FIRING_ARRIVAL`, and `_is_new` (boolean): whether the
@@ -77,6 +82,7 @@ def unit_firings(
         with_earlier=with_earlier,
         with_failed=True,
         passes=PASSES if PASSES in records.columns else None,
+        shard_ms=_shard_ms(windows.windows, tuning) if computed_days else None,
     )
     fired = with_failures(fired, bound).drop(REASONS)
     if not with_earlier:
@@ -88,6 +94,17 @@ def unit_firings(
     fired_at = F.struct("_stream_time_ms", F.col(f"{AFTER}_merged_as").alias("_merged_as"))
     is_new = came_with | (fired_at > F.col("_position_before"))
     return covered.withColumn("_is_new", is_new).drop("_position_before", "_position_after")
+
+
+def _shard_ms(windows: FiringWindows, tuning: Tuning) -> int | None:
+    """How long time shards are; None for no shards.
+
+    The windows of many keys are many tasks without shards, each of which would go through all
+    advances of the watermark. An empty sliding window begins with a record of any shard.
+    """
+    if not tuning.one_key or (isinstance(windows, SlidingWindows) and windows.emit_empty):
+        return None
+    return within_a_day(shard_length_ms(windows, tuning), tuning)
 
 
 def _with_merge_position(

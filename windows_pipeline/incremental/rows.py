@@ -18,6 +18,7 @@ from windows_pipeline.engine.record_shards import in_record_shards
 from windows_pipeline.engine.row_kernel import GROUP_ROWS, NUMBER, result_column
 from windows_pipeline.engine.row_time_shards import rows_in_time_shards
 from windows_pipeline.engine.rows import evaluate_rows
+from windows_pipeline.engine.running_shards import in_running_shards
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.tuning import TUNING, Tuning
@@ -135,16 +136,23 @@ def _with_results(
     # Of two frames one is by rows, which time shards would cut.
     in_shards = rows if others else rows_in_time_shards(rows, frame, tuning, of_days=True)
     is_whole = in_shards is rows
+    frames = [spec.frames_of(each.over) for each in wanted]
+    running = in_running_shards(rows, spec, wanted, [_TIME_MS, *ROW_KEY], tuning)
+    if running is not None:
+        in_shards = running.rows
+    elif is_whole:
+        in_shards = in_record_shards(rows, spec, tuning)
     found = evaluate_rows(
-        in_record_shards(rows, spec, tuning) if is_whole else in_shards,
+        in_shards,
         {0: frame},
         ["key"],
         wanted,
         ROW_KEY[1:],
         ["key", _TIME_MS, *ROW_KEY],
-        frames=[spec.frames_of(each.over) for each in wanted],
+        frames=frames,
         with_numbers=is_whole,
         with_failed=True,
+        earlier=None if running is None else running.earlier,
     )
     return found.withColumnsRenamed(
         {result_column(index): name for index, name in enumerate(_OF_RECORDS)}

@@ -156,6 +156,7 @@ class FiringsJob(WindowsJob):
             resumed,
             came_with,
             with_earlier=self.warning_table is not None,
+            tuning=self.tuning,
         )
         return with_instants(fired).withColumns(
             {

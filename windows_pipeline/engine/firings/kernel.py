@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.firings.watermark_steps import Advances
+from windows_pipeline.engine.time_shards import TIME_SHARD
 from windows_pipeline.kernels.aggregates.dispatch import (
     aggregate_windows,
     event_time_bounds,
@@ -53,18 +54,22 @@ class FiringKernel:
         *,
         with_earlier: bool = False,
         with_failed: bool = False,
+        shard_ms: int | None = None,
     ) -> None:
         self._with_failed = with_failed
+        self._shard_ms = shard_ms
         self._computed_days = dict(computed_days)
         self._advances = dict(advances)
+        self._keys = list(keys)
         self._by = ["_computed_day", *keys]
+        self._group = [*self._by, *([] if shard_ms is None else [TIME_SHARD])]
         self._arrival = list(arrival)
         self._aggregates = list(aggregates)
         self._with_earlier = with_earlier
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes records sorted by computed day, keys and arrival."""
-        for table, starts in whole_groups(batches, self._by):
+        for table, starts in whole_groups(batches, self._group):
             days = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
             cuts = np.flatnonzero(np.diff(days)) + 1
             for first, last in pairwise([0, *cuts.tolist(), len(days)]):
@@ -93,8 +98,11 @@ class FiringKernel:
         met_ms = np.concatenate((stream_time_ms, advances.stream_time_ms))
         for found in find_firings(spec.windows, spec.trigger, arrived, new):
             firings = found
+            if self._shard_ms is not None:
+                shard = np.array(table.column(TIME_SHARD), np.int64)[starts[found.group]]
+                firings = found.only(found.end_ms // self._shard_ms == shard)
             if new is not None and not new.with_earlier:
-                firings = found.only(_after_new(found, new))
+                firings = firings.only(_after_new(firings, new))
             if not len(firings.id):
                 continue
             after = firings.after + firings.by_advance * len(stream_time_ms)
@@ -123,7 +131,7 @@ class FiringKernel:
         self, table: pa.Table, starts: np.ndarray, found: Firings, columns: Mapping[str, pa.Array]
     ) -> Iterator[pa.RecordBatch]:
         def describe(firing: int) -> str:
-            key = [table.column(name)[int(first[firing])].as_py() for name in self._by[1:]]
+            key = [table.column(name)[int(first[firing])].as_py() for name in self._keys]
             start, end = columns["_window_start_ms"][firing], columns["_window_end_ms"][firing]
             return (
                 f"firing {found.id[firing]} of the window of key "

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.firings.kernel import AFTER, FiringKernel, FiringSpec
 from windows_pipeline.engine.firings.watermark_steps import collect_advances
+from windows_pipeline.engine.time_shards import TIME_SHARD, in_time_shards
 from windows_pipeline.windows import TimeWindows, WindowSpec
 
 
@@ -25,6 +26,7 @@ def fire(
     with_earlier: bool = False,
     with_failed: bool = False,
     passes: str | None = None,
+    shard_ms: int | None = None,
 ) -> DataFrame:
     """Computes the firings that come with each computed day (rule E4).
 
@@ -50,6 +52,10 @@ def fire(
         with_failed: See `engine.windows.evaluate_windows`.
         passes: The boolean column of the records that windows may hold; the others only advance
             stream time. None if windows may hold all records.
+        shard_ms: How long the time shards are into which each key's time is cut: the result of
+            `shard_length_ms` for windows without `emit_empty`. All computed days must then have
+            the same windows. None for no time shards. Each shard's task goes through all advances
+            of the watermark.
 
     Returns:
         `_computed_day`, the keys, `_window_start_ms`, `_window_end_ms` (for sessions the last
@@ -72,8 +78,13 @@ def fire(
         aggregates,
         with_earlier=with_earlier,
         with_failed=with_failed,
+        shard_ms=shard_ms,
     )
     group = ["_computed_day", *keys]
+    if shard_ms is not None:
+        windows = next(iter(computed_days.values())).windows
+        records = in_time_shards(records, windows, shard_ms)
+        group.append(TIME_SHARD)
     is_new = ["_is_new"] if "_is_new" in records.columns else []
     columns = [each.column for each in aggregates]
     needed = [*group, "_event_time_ms", "_stream_time_ms", *arrival, *is_new, *columns]

@@ -97,10 +97,26 @@ def combine_slices(aggregate: Aggregate, slices: pa.Table, records: WindowedReco
         ArithmeticError: A sum or mean does not fit its type (rule G2); names the window. No slice
             overflows alone.
     """
-    states, windows = as_array(slices.column(aggregate.column)), records.windows
+    states = as_array(slices.column(aggregate.column))
+    match aggregate.function:
+        case Function.COUNT_DISTINCT:
+            return distinct_counts(plain(states), records)
+        case Function.PERCENTILE | Function.MEDIAN:
+            return percentiles(aggregate, plain(states), _numbers(slices, RECORDS), records)
+    return combine_states(aggregate, states, records)
+
+
+def combine_states(aggregate: Aggregate, states: pa.Array, records: WindowedRecords) -> pa.Array:
+    """Computes an aggregate of each window from partial aggregates; see `combine_slices`.
+
+    Args:
+        aggregate: What to compute: one that `has_short_states`.
+        states: The partial aggregate of each slice.
+        records: See `combine_slices`.
+    """
     match aggregate.function:
         case Function.COUNT:
-            return pa.array(running_total(windows, numbers_of(states)))
+            return pa.array(running_total(records.windows, numbers_of(states)))
         case Function.MIN:
             return _extreme(plain(states), records, smallest=True)
         case Function.MAX:
@@ -113,10 +129,6 @@ def combine_slices(aggregate: Aggregate, slices: pa.Table, records: WindowedReco
             )
             smallest = aggregate.function is Function.FIRST
             return _field(_extreme(values, records, smallest=smallest), VALUE)
-        case Function.COUNT_DISTINCT:
-            return distinct_counts(plain(states), records)
-        case Function.PERCENTILE | Function.MEDIAN:
-            return percentiles(aggregate, plain(states), _numbers(slices, RECORDS), records)
     return _of_sums(aggregate, states, records)
 
 

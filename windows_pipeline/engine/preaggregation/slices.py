@@ -63,6 +63,13 @@ def can_pre_aggregate(aggregates: Sequence[Aggregate]) -> bool:
     )
 
 
+def has_short_states(aggregates: Sequence[Aggregate]) -> bool:
+    """Whether a slice's partial results are of one length, however many records it has."""
+    return can_pre_aggregate(aggregates) and not any(
+        each.function in _OF_VALUES for each in aggregates
+    )
+
+
 def with_separate_columns(
     records: DataFrame, aggregates: Sequence[Aggregate]
 ) -> tuple[DataFrame, list[Aggregate]]:
@@ -104,6 +111,31 @@ def in_slices(
         entry_ms = F.greatest(entry_ms, _next_end(windows, F.col("_close_time_ms")))
         carried.append(F.max("_close_time_ms").alias("_close_time_ms"))
     exit_ms = in_range - F.pmod(in_range, F.lit(windows.advance_ms))
+    by: list[Column | str] = ["_computed_day", *keys]
+    by += [entry_ms.alias("entry_ms"), exit_ms.alias("exit_ms")]
+    times = [F.min(time_ms).alias(FIRST_MS), F.max(time_ms).alias(LAST_MS)]
+    also = [*times, F.count("*").alias(RECORDS), *carried]
+    return in_groups(records, aggregates, by, also).drop("entry_ms", "exit_ms")
+
+
+def in_groups(
+    records: DataFrame,
+    aggregates: Sequence[Aggregate],
+    by: Sequence[Column | str],
+    also: Sequence[Column],
+) -> DataFrame:
+    """Aggregates the records of each group into rows that `combine` takes as slices.
+
+    Args:
+        records: `_event_time_ms`, the columns of `by`, and those that the aggregates take.
+        aggregates: Aggregates that `can_pre_aggregate`, each with a column of its own.
+        by: The group. Where doubles are summed, it has a row for each magnitude; for distinct
+            counts and percentiles, a row for each value.
+        also: Other aggregates to return.
+
+    Returns:
+        The columns of `by` and `also`, and the aggregates' columns with their partial results.
+    """
     values = [each.column for each in aggregates if each.function in _OF_VALUES]
     states = {
         each.column: _state(each, records.schema[each.column].dataType)
@@ -113,21 +145,9 @@ def in_slices(
     doubles = [each.column for each in aggregates if _adds_doubles(each, records.schema)]
     squared = [each.column for each in aggregates if each.function in VARIANCES]
     prepared = _with_wholes(_as_multiples(records, doubles), squared)
-    slices = prepared.groupBy(
-        "_computed_day",
-        *keys,
-        entry_ms.alias("entry_ms"),
-        exit_ms.alias("exit_ms"),
-        *map(_power, doubles),
-        *values,
-    )
-    return slices.agg(
-        F.min(time_ms).alias(FIRST_MS),
-        F.max(time_ms).alias(LAST_MS),
-        F.count("*").alias(RECORDS),
-        *carried,
-        *(state.alias(name) for name, state in states.items()),
-    ).drop("entry_ms", "exit_ms", *map(_power, doubles))
+    groups = prepared.groupBy(*by, *map(_power, doubles), *values)
+    found = groups.agg(*also, *(state.alias(name) for name, state in states.items()))
+    return found.drop(*map(_power, doubles))
 
 
 def _adds_doubles(aggregate: Aggregate, records: T.StructType) -> bool:
