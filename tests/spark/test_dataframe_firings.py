@@ -305,7 +305,7 @@ def test_firings_in_time_shards_are_those_of_whole_keys(
 
     def fired(records: DataFrame, shard_ms: int | None) -> list[tuple[Any, ...]]:
         found = fire(records, targets, ["user"], [listed], ["at"], shard_ms=shard_ms)
-        return in_order(found.collect())
+        return in_order([*found.collect()])
 
     for of in (came, came.drop("_is_new")):
         whole = fired(of, None)
