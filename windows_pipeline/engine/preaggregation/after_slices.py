@@ -20,12 +20,14 @@ from windows_pipeline.engine.preaggregation.slice_numbers import (
     BELOW,
     LIMB,
     LIMB_BITS,
+    LOWEST_POWER,
     NAN,
     SQUARE_LIMB,
 )
 from windows_pipeline.engine.preaggregation.slices import (
     HIGH,
     LOW,
+    MOST_BIGINT_DIGITS,
     MULTIPLES,
     POWER,
     SCALE,
@@ -35,12 +37,10 @@ from windows_pipeline.engine.preaggregation.slices import (
     VALUES,
 )
 from windows_pipeline.kernels.aggregates.sums import VARIANCES
+from windows_pipeline.kernels.aggregates.variance import whole_mantissas
 from windows_pipeline.kernels.values import as_array, decimal_words, is_valid, numbers_of
 
 _LIMB_MASK = (1 << LIMB_BITS) - 1
-_MANTISSA_BITS = 53
-_LOWEST_POWER = -1074
-_MOST_BIGINT_DIGITS = 18
 
 
 class AfterSlices(NamedTuple):
@@ -173,7 +173,7 @@ def _limbs_of(
     if pa.types.is_decimal(values.type):
         low, high = decimal_words(values).T
         scale = values.type.scale
-        is_long = values.type.precision > _MOST_BIGINT_DIGITS
+        is_long = values.type.precision > MOST_BIGINT_DIGITS
         limbs = _limbs_of_words(low, high) if is_long else _limbs_of_integers(low)
     elif pa.types.is_floating(values.type):
         power, multiples = _as_multiples(numbers_of(values), valid)
@@ -194,12 +194,10 @@ def _limbs_of(
 def _as_multiples(numbers: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Doubles as a power of two and a multiple of it; `NAN` and so on with the multiple 0."""
     finite = np.isfinite(numbers)
-    fractions, exponents = np.frexp(np.where(finite, numbers, 0.0))
-    multiples = np.ldexp(fractions, _MANTISSA_BITS).astype(np.int64)
-    power = exponents.astype(np.int64) - _MANTISSA_BITS
+    multiples, power = whole_mantissas(np.where(finite, numbers, 0.0))
     # The multiples of smaller powers end with as many zeros: no double is between.
-    multiples >>= np.minimum(np.maximum(_LOWEST_POWER - power, 0), 63)
-    power = np.where(multiples == 0, 0, np.maximum(power, _LOWEST_POWER))
+    multiples >>= np.minimum(np.maximum(LOWEST_POWER - power, 0), 63)
+    power = np.where(multiples == 0, 0, np.maximum(power, LOWEST_POWER))
     special = np.where(np.isnan(numbers), NAN, np.where(numbers > 0, ABOVE, BELOW))
     return np.where(valid & ~finite, special, power), multiples
 

@@ -25,7 +25,8 @@ The number is limb_0 + limb_1 * 2**31 + limb_2 * 2**62 and so on, and all limbs 
 twice the product of two limbs fits a bigint, and so does the sum of a limb over 2**32 records.
 """
 
-_LOWEST_POWER = -1074
+LOWEST_POWER = -1074
+"""Every finite double is an integer multiple of 2 to this power."""
 _BINADES = 38
 """How many powers of two one magnitude spans; there is room for one more at either end."""
 _CENTRE = -13
@@ -40,7 +41,7 @@ def power_of(value: Column) -> Column:
     size = F.abs(value)
     # The logarithm may be rounded up to the next magnitude, which has room for the value.
     magnitude = F.floor((F.log2(size) - F.lit(_CENTRE)) / F.lit(_BINADES))
-    power = F.greatest(F.lit(_LOWEST_POWER), magnitude * _BINADES + F.lit(_CENTRAL_POWER))
+    power = F.greatest(F.lit(LOWEST_POWER), magnitude * _BINADES + F.lit(_CENTRAL_POWER))
     is_central = (size >= F.lit(2.0**_CENTRE)) & (size < F.lit(2.0 ** (_CENTRE + _BINADES)))
     return (
         F.when(is_central | value.isNull() | (value == F.lit(0.0)), F.lit(_CENTRAL_POWER))

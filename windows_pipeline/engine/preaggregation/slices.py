@@ -44,7 +44,7 @@ _MOST_DIGITS = 28
 """Spark's sum of decimals has ten digits more than they have, but at most 38."""
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _DOUBLES = (T.FloatType, T.DoubleType)
-_MOST_BIGINT_DIGITS = 18
+MOST_BIGINT_DIGITS = 18
 """An unscaled decimal of so many digits is a bigint."""
 _ADDING = (Function.SUM, Function.AVG)
 _OF_VALUES = (Function.COUNT_DISTINCT, Function.PERCENTILE, Function.MEDIAN)
@@ -182,7 +182,7 @@ def _with_wholes(records: DataFrame, squared: Sequence[str]) -> DataFrame:
 
 
 def _is_long(kind: T.DataType) -> TypeGuard[T.DecimalType]:
-    return isinstance(kind, T.DecimalType) and kind.precision > _MOST_BIGINT_DIGITS
+    return isinstance(kind, T.DecimalType) and kind.precision > MOST_BIGINT_DIGITS
 
 
 def _wholes(name: str) -> list[str]:
