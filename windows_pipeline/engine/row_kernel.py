@@ -84,7 +84,7 @@ class RowKernel:
     ) -> Iterator[pa.RecordBatch]:
         earlier = None
         if self._earlier is not None:
-            earlier = after_slices(table, starts, self._earlier, TIME_SHARD)
+            earlier = after_slices(table, starts, self._earlier)
             table, starts = earlier.table, earlier.starts
         # Where only arrival orders rows, a row's position is its time, for `first` and `last` too.
         has_time = window.time_column is not None

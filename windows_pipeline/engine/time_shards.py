@@ -121,6 +121,28 @@ def _shards_of(home_ms: Column, others_ms: Sequence[Column], length_ms: int) -> 
     return shards
 
 
+def shard_of_groups(table: pa.Table, starts: np.ndarray) -> np.ndarray:
+    """The number of each group's time shard.
+
+    Args:
+        table: `_time_shard` of rows by group.
+        starts: Where each group's rows begin; one more entry for the end of the last.
+    """
+    return np.array(table.column(TIME_SHARD).take(pa.array(starts[:-1])), np.int64)
+
+
+def ends_in_shard(end_ms: np.ndarray, shard: np.ndarray, length_ms: int) -> np.ndarray:
+    """A mask of the windows that end in the time shard that found them.
+
+    Args:
+        end_ms: The windows' ends.
+        shard: The number of each window's time shard.
+        length_ms: How long a time shard is.
+    """
+    inside: np.ndarray = end_ms // length_ms == shard
+    return inside
+
+
 def ending_in_shard(
     windows: WindowArrays, shard_of_group: np.ndarray, length_ms: int, advance_ms: int
 ) -> WindowArrays:
@@ -132,11 +154,12 @@ def ending_in_shard(
         length_ms: How long a time shard is.
         advance_ms: From each window of a run to the next.
     """
-    first_ms = shard_of_group[windows.group] * length_ms
-    beyond_ms = first_ms + length_ms
+    shard = shard_of_group[windows.group]
     end_ms, last_end_ms = windows.end_ms, windows.last_end_ms
     if last_end_ms is None:
-        return windows.only((end_ms >= first_ms) & (end_ms < beyond_ms))
+        return windows.only(ends_in_shard(end_ms, shard, length_ms))
+    first_ms = shard * length_ms
+    beyond_ms = first_ms + length_ms
     end_ms = end_ms + _whole_advances(first_ms - end_ms, advance_ms)
     last_end_ms = last_end_ms - _whole_advances(last_end_ms - beyond_ms + 1, advance_ms)
     cut = windows._replace(end_ms=end_ms, last_end_ms=last_end_ms)

@@ -19,7 +19,12 @@ from windows_pipeline.engine.preaggregation.combine import (
     record_count_of_slices,
 )
 from windows_pipeline.engine.radix_sort import groups_in_order
-from windows_pipeline.engine.time_shards import TIME_SHARD, ending_in_shard, in_home_shard
+from windows_pipeline.engine.time_shards import (
+    TIME_SHARD,
+    ending_in_shard,
+    in_home_shard,
+    shard_of_groups,
+)
 from windows_pipeline.kernels.aggregates.dispatch import (
     aggregate_windows,
     event_time_bounds,
@@ -102,8 +107,7 @@ class WindowKernel:
                 yield from self._windows(found)
 
     def _ending_in_shard(self, found: ChunkWindows, shard_ms: int) -> ChunkWindows:
-        first = pa.array(found.starts[:-1])
-        of_group = np.array(found.table.column(TIME_SHARD).take(first), np.int64)
+        of_group = shard_of_groups(found.table, found.starts)
         windows = ending_in_shard(found.windows, of_group, shard_ms, found.advance_ms)
         if windows.dropped.any():
             is_home = in_home_shard(found.table, found.length_ms, shard_ms)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.firings.watermark_steps import Advances
-from windows_pipeline.engine.time_shards import TIME_SHARD
+from windows_pipeline.engine.time_shards import TIME_SHARD, ends_in_shard, shard_of_groups
 from windows_pipeline.kernels.aggregates.dispatch import (
     aggregate_windows,
     event_time_bounds,
@@ -96,11 +96,13 @@ class FiringKernel:
         # Records and then advances, so that one index says what a firing came after.
         causes = _appended(at, advances.at)
         met_ms = np.concatenate((stream_time_ms, advances.stream_time_ms))
+        if self._shard_ms is not None:
+            shard_of_group = shard_of_groups(table, starts)
         for found in find_firings(spec.windows, spec.trigger, arrived, new):
             firings = found
             if self._shard_ms is not None:
-                shard = np.array(table.column(TIME_SHARD), np.int64)[starts[found.group]]
-                firings = found.only(found.end_ms // self._shard_ms == shard)
+                shard = shard_of_group[found.group]
+                firings = found.only(ends_in_shard(found.end_ms, shard, self._shard_ms))
             if new is not None and not new.with_earlier:
                 firings = firings.only(_after_new(firings, new))
             if not len(firings.id):

@@ -36,6 +36,7 @@ from windows_pipeline.engine.preaggregation.slices import (
     VALUE,
     VALUES,
 )
+from windows_pipeline.engine.time_shards import TIME_SHARD, shard_of_groups
 from windows_pipeline.kernels.aggregates.sums import VARIANCES
 from windows_pipeline.kernels.aggregates.variance import whole_mantissas
 from windows_pipeline.kernels.values import as_array, decimal_words, is_valid, numbers_of
@@ -59,17 +60,16 @@ class AfterSlices(NamedTuple):
     of_slices: np.ndarray
 
 
-def after_slices(table: pa.Table, starts: np.ndarray, slices: pa.Table, group: str) -> AfterSlices:
+def after_slices(table: pa.Table, starts: np.ndarray, slices: pa.Table) -> AfterSlices:
     """Puts slices before the records of their groups.
 
     Args:
-        table: Records by group.
+        table: Records by group, each of another `_time_shard`.
         starts: Where each group's records begin; one more entry for the end of the last.
-        slices: Slices in order, with a column `group`.
-        group: The column of a group's number, which no two groups of the table share.
+        slices: Slices in order, with the column `_time_shard`.
     """
-    number = np.array(table.column(group), np.int64)[starts[:-1]]
-    of_groups = [slices.filter(pc.field(group) == each) for each in number.tolist()]
+    shards = shard_of_groups(table, starts).tolist()
+    of_groups = [slices.filter(pc.field(TIME_SHARD) == shard) for shard in shards]
     pieces = []
     for of_group, (start, end) in zip(of_groups, pairwise(starts.tolist()), strict=True):
         pieces += [_like(table.schema, of_group), table.slice(start, end - start)]
