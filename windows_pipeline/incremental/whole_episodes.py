@@ -41,6 +41,8 @@ def whole_episodes(
     is_open = possible >= closed_ms
     if not has_silences(spec):
         return found.withColumns({"until": F.col("episode_end"), "is_open": is_open})
+    # Read twice below: episodes with records, and silences.
+    found = found.localCheckpoint()
     as_alerts = found.withColumns(
         {
             "window_end": F.col("episode_end"),

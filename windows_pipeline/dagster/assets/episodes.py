@@ -118,7 +118,7 @@ class EpisodeChecks:
         """Adds until when each episode lasts, and whether it is open, as of the last day."""
         schema = "arrival_unit date, _closed_ms bigint"
         closes = small_frame(spark, closed_ms.items(), schema)
-        joined = join_on(found.localCheckpoint(), closes, ["arrival_unit"], "left")
+        joined = join_on(found, closes, ["arrival_unit"], "left")
         final = self._final.of_units(spark, days)
         spec, closed = self._windows.spec, F.col("_closed_ms")
         return whole_episodes(joined, final, spec, self._rules, closed)
