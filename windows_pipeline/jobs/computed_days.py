@@ -41,6 +41,14 @@ def computed_days_in(spark: SparkSession, table: Table) -> set[date]:
     )
 
 
+def wholly_computed_days(
+    spark: SparkSession, pipeline: Pipeline, windows_name: str, warehouse: str
+) -> set[date]:
+    """The days for which all tables of a definition are computed."""
+    tables = computed_days_tables(pipeline, windows_name, warehouse)
+    return set.intersection(*(computed_days_in(spark, table) for table in tables))
+
+
 def computed_through_ms(
     spark: SparkSession,
     pipeline: Pipeline,
@@ -64,8 +72,7 @@ def computed_through_ms(
     """
     days = sorted({row.arrival_unit for row in arrivals.log})
     if all(row.batch is None for row in arrivals.log):
-        tables = computed_days_tables(pipeline, windows_name, warehouse)
-        done = set.intersection(*(computed_days_in(spark, table) for table in tables))
+        done = wholly_computed_days(spark, pipeline, windows_name, warehouse)
         days = list(takewhile(done.__contains__, days))
     closings = arrivals.closings(days)
     return closings[max(closings)].after_ms if closings else None

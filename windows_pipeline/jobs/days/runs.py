@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.fields import epoch_ms
-from windows_pipeline.jobs.computed_days import computed_days_in, computed_days_tables
+from windows_pipeline.jobs.computed_days import wholly_computed_days
 from windows_pipeline.jobs.days.chain import all_jobs, days_landed, window_jobs
 from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.quarantine import quarantined
@@ -174,8 +174,7 @@ def _waiting(
     ready = {day for day in ingested if day < missing}
     lacking: DaysByWindows = {}
     for name in pipeline.windows:
-        tables = computed_days_tables(pipeline, name, settings.warehouse)
-        computed = set.intersection(*(computed_days_in(spark, table) for table in tables))
+        computed = wholly_computed_days(spark, pipeline, name, settings.warehouse)
         if ready - computed:
             lacking[name] = sorted(ready - computed)
     return WaitingDays(lacking, [day for day in ingested if day > missing], missing)
