@@ -8,7 +8,7 @@ no record comes for longer than the gap: none lies in two shards then, late reco
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -192,9 +192,24 @@ def cuts_by(
 
 def in_shards(records: DataFrame, cuts: Cuts) -> DataFrame:
     """Puts each record into its shards; see `in_record_shards`."""
-    schema = f"{_BUCKET} bigint, {TIME_SHARD} bigint, {IN_HOME_SHARD} boolean, {ROWS_BEFORE} bigint"
-    plan = F.broadcast(small_frame(records.sparkSession, cuts.placed, schema))
-    return records.withColumn(_BUCKET, cuts.bucket).join(plan, _BUCKET).drop(_BUCKET)
+    columns = f"{TIME_SHARD} bigint, {IN_HOME_SHARD} boolean, {ROWS_BEFORE} bigint"
+    return joined_by_bucket(records, cuts, cuts.placed, columns)
+
+
+def joined_by_bucket(
+    records: DataFrame, cuts: Cuts, rows: Iterable[Sequence[object]], columns: str
+) -> DataFrame:
+    """Adds to each record what is known of its bucket.
+
+    Args:
+        records: Any columns.
+        cuts: The buckets.
+        rows: The number of a bucket, and values of `columns`; a bucket may have several rows, or
+            none, and then its records are left out.
+        columns: The names and types of the columns to add.
+    """
+    known = small_frame(records.sparkSession, rows, f"{_BUCKET} bigint, {columns}")
+    return records.withColumn(_BUCKET, cuts.bucket).join(F.broadcast(known), _BUCKET).drop(_BUCKET)
 
 
 def _counted(records: DataFrame, position: Column, bucket: Column) -> list[Bucket]:

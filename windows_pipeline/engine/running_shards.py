@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate
@@ -30,6 +30,7 @@ from windows_pipeline.engine.record_shards import (
     Cuts,
     cuts_since_the_first,
     in_shards,
+    joined_by_bucket,
 )
 from windows_pipeline.engine.shard_plan import Placement
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
@@ -90,7 +91,7 @@ def in_running_shards(
     if max(end - start for start, end in pairwise(rows_before)) > MAX_SLICE_RECORDS:
         return None
     columns = ["_computed_day", "key", *keep]
-    earlier = _earlier(records, cuts.bucket, first_of_shard, aggregates, columns)
+    earlier = _earlier(records, cuts, first_of_shard, aggregates, columns)
     return RunningShards(in_shards(records, cuts), earlier)
 
 
@@ -104,7 +105,7 @@ def _first_buckets(cuts: Cuts) -> list[Placement]:
 
 def _earlier(
     records: DataFrame,
-    bucket: Column,
+    cuts: Cuts,
     first_of_shard: Sequence[Placement],
     aggregates: Sequence[Aggregate],
     columns: Sequence[str],
@@ -113,24 +114,18 @@ def _earlier(
 
     A stretch is aggregated once, whatever the number of later shards.
     """
-    spark = records.sparkSession
     of_bucket, of_shard = [], []
     for (stretch, first), after in zip(enumerate(first_of_shard), first_of_shard[1:], strict=False):
         of_bucket += [(number, stretch) for number in range(first.bucket, after.bucket)]
         of_shard += [
             (stretch, later.shard, later.rows_before) for later in first_of_shard[stretch + 1 :]
         ]
-    stretches = small_frame(spark, of_bucket, f"_bucket bigint, {_STRETCH} bigint")
-    later = small_frame(
-        spark, of_shard, f"{_STRETCH} bigint, {TIME_SHARD} bigint, {ROWS_BEFORE} bigint"
-    )
-    separate, own = with_separate_columns(records.withColumn("_bucket", bucket), aggregates)
-    found = in_groups(
-        separate.join(F.broadcast(stretches), "_bucket"),
-        own,
-        [_STRETCH],
-        [F.min(F.struct(*columns)).alias("_first")],
-    )
+    in_stretches = joined_by_bucket(records, cuts, of_bucket, f"{_STRETCH} bigint")
+    separate, own = with_separate_columns(in_stretches, aggregates)
+    first_record = F.min(F.struct(*columns)).alias("_first")
+    found = in_groups(separate, own, [_STRETCH], [first_record])
+    schema = f"{_STRETCH} bigint, {TIME_SHARD} bigint, {ROWS_BEFORE} bigint"
+    later = small_frame(records.sparkSession, of_shard, schema)
     states = {state_column(index): each.column for index, each in enumerate(own)}
     table = (
         found.join(F.broadcast(later), _STRETCH)
