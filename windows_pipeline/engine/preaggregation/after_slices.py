@@ -38,10 +38,10 @@ from windows_pipeline.engine.preaggregation.slices import (
 )
 from windows_pipeline.engine.time_shards import TIME_SHARD, shard_of_groups
 from windows_pipeline.kernels.aggregates.sums import VARIANCES
-from windows_pipeline.kernels.aggregates.variance import whole_mantissas
 from windows_pipeline.kernels.values import as_array, decimal_words, is_valid, numbers_of
 
 _LIMB_MASK = (1 << LIMB_BITS) - 1
+_MANTISSA_BITS = 53
 
 
 class AfterSlices(NamedTuple):
@@ -194,7 +194,9 @@ def _limbs_of(
 def _as_multiples(numbers: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Doubles as a power of two and a multiple of it; `NAN` and so on with the multiple 0."""
     finite = np.isfinite(numbers)
-    multiples, power = whole_mantissas(np.where(finite, numbers, 0.0))
+    fractions, exponents = np.frexp(np.where(finite, numbers, 0.0))
+    multiples = np.ldexp(fractions, _MANTISSA_BITS).astype(np.int64)
+    power = exponents.astype(np.int64) - _MANTISSA_BITS
     # The multiples of smaller powers end with as many zeros: no double is between.
     multiples >>= np.minimum(np.maximum(LOWEST_POWER - power, 0), 63)
     power = np.where(multiples == 0, 0, np.maximum(power, LOWEST_POWER))

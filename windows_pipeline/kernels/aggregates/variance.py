@@ -48,18 +48,13 @@ def multiples_of(column: pa.Array, counted: np.ndarray, starts: np.ndarray) -> M
     numbers = np.where(counted, numbers_of(column), 0)
     if numbers.dtype != np.float64:
         return _multiples(numbers.tolist(), [(1, 1)] * groups)
-    mantissas, exponents = whole_mantissas(numbers)
+    fractions, exponents = np.frexp(numbers)
+    mantissas = np.ldexp(fractions, _MANTISSA_BITS).astype(np.int64)
+    exponents = exponents.astype(np.int64) - _MANTISSA_BITS
     units = lowest_by_group(exponents, starts)
     shifts = exponents - np.repeat(units, np.diff(starts))
     whole = [each << shift for each, shift in zip(mantissas.tolist(), shifts.tolist(), strict=True)]
     return _multiples(whole, [square_of_unit(unit) for unit in units.tolist()])
-
-
-def whole_mantissas(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Finite doubles as whole * 2**exponent, both bigints; a whole has up to 53 bits and a sign."""
-    fractions, exponents = np.frexp(numbers)
-    whole = np.ldexp(fractions, _MANTISSA_BITS).astype(np.int64)
-    return whole, exponents.astype(np.int64) - _MANTISSA_BITS
 
 
 def _multiples(whole: list[int], square_units: list[tuple[int, int]]) -> Multiples:
