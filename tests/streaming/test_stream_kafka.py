@@ -266,7 +266,7 @@ def test_a_topic_that_is_created_again_is_reported_while_it_is_read_and_after(
 def test_columns_in_the_long_form_of_a_topic(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
-    """Rule A6: a field within a field, and a derived key; a secret of its options is resolved."""
+    """Rule A6: a field within a field, and a derived key; Kafka's client gets the values of references."""
     broker.create_topic("nested", 1)
     columns = {
         "card": {"type": "bigint", "from": "$.card.number"},
@@ -274,8 +274,8 @@ def test_columns_in_the_long_form_of_a_topic(
         "ms": "timestamp_ms",
         "whole": {"type": "bigint", "as": "card * 900000000000000000"},
     }
-    servers = {"servers": "${env:WP_TEST_SERVERS}", "topic": "nested"}
-    options = {"options": {"client.id": "${env:WP_TEST_CLIENT}"}}
+    servers = {"servers": "${env:WP_TEST_SERVERS}", "topic": "${env:WP_TEST_TOPIC}"}
+    options = {"options": {"security.protocol": "${env:WP_TEST_PROTOCOL}"}}
     source = {"format": "kafka", "kafka": servers | options, "columns": columns}
     values = [
         '{"card": {"number": 1}, "ms": 1}',
@@ -287,7 +287,8 @@ def test_columns_in_the_long_form_of_a_topic(
     broker.send("nested", sent)
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("WP_TEST_SERVERS", broker.servers)
-        patched.setenv("WP_TEST_CLIENT", "windows-pipeline")
+        patched.setenv("WP_TEST_TOPIC", "nested")
+        patched.setenv("WP_TEST_PROTOCOL", "PLAINTEXT")
         pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
         run_stream(spark, pipeline, own)
     tables = source_tables(pipeline, own.warehouse)

@@ -181,11 +181,23 @@ def test_fields_that_decide_rows_have_no_references(
     assert problem.endswith("tables follow from the file alone (rule H1); write the value itself")
 
 
-def test_a_topics_name_has_no_reference(tmp_path: Path) -> None:
-    """`rejected_records` names records by it."""
-    (problem,) = problems_of(tmp_path, TOPIC.replace("topic: b", "topic: ${env:WP_PASSWORD}"))
-    assert "source.kafka.topic: '${env:WP_PASSWORD}' refers to the environment" in problem
-    assert CANARY not in problem
+def test_a_topics_name_may_refer(tmp_path: Path) -> None:
+    """It is a location, as `source.path` is: `rejected_records` shows it."""
+    pipeline = load_text(tmp_path, TOPIC.replace("topic: b", "topic: ${env:WP_SERVERS}"))
+    assert topic_of(pipeline.source).topic == "broker:9092"
+    assert "broker:9092" not in pipeline.model_dump_json()
+
+
+@pytest.mark.parametrize("name", ["WP_TOPIC", "WP_SERVERS", "WP_PASSWORD"])
+def test_a_source_names_the_variable_that_it_misses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("WP_TOPIC", "b")
+    source = load_text(tmp_path, TOPIC.replace("topic: b", "topic: ${env:WP_TOPIC}")).source
+    source.require_variables()
+    monkeypatch.delenv(name)
+    with pytest.raises(ConfigError, match=f"environment variable {name}, which is not set"):
+        source.require_variables()
 
 
 def test_a_name_has_no_reference(tmp_path: Path) -> None:

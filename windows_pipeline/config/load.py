@@ -75,6 +75,7 @@ _SECRETS = (
 _MAY_REFER = (
     ("source", "path"),
     ("source", "kafka", "servers"),
+    ("source", "kafka", "topic"),
     *_SECRETS,
     *(("notify", ANY, "email", name) for name in ("host", "from", "to")),
 )

@@ -84,7 +84,7 @@ class Topic(Strict):
     """
 
     servers: Annotated[Text, KEEPS_REFERENCES]
-    topic: Text
+    topic: Annotated[Text, KEEPS_REFERENCES]
     starting: Literal["earliest", "latest"] = "earliest"
     options: dict[str, ReferringText] = Field(default_factory=dict)
     holes: Literal["refused", "allowed"] = "refused"
@@ -180,6 +180,20 @@ class Source(Strict):
         if self.path is None:
             raise ValueError("source: a topic has no path; read it with windows-pipeline stream")
         return resolved(self.path, may_be_secret=False)
+
+    def require_variables(self) -> None:
+        """Requires the environment variables that the location and the options refer to.
+
+        A command asks before it starts Spark.
+
+        Raises:
+            ConfigError: A variable is not set.
+        """
+        locations = [self.path, self.kafka.topic if self.kafka else None]
+        for text in locations:
+            resolved(text or "", may_be_secret=False)
+        for text in [self.kafka.servers, *self.kafka.options.values()] if self.kafka else ():
+            resolved(text)
 
     @property
     def arrival_column(self) -> str | None:

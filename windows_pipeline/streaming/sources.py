@@ -20,6 +20,7 @@ from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.streaming.landed import BatchRecords, Landing
 from windows_pipeline.streaming.landed_files import names_of_files, records_of_files
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION
+from windows_pipeline.text.references import resolved
 
 _BEGUN, _READ_FROM = "windows_pipeline_begun", "windows_pipeline_file"
 """Columns that a stream adds to records that lie in no day's folder: when the micro-batch was
@@ -96,6 +97,7 @@ def topic_of(source: Source) -> KafkaTopic:
     """The topic of a Kafka source.
 
     Raises:
+        ConfigError: The topic's name refers to a variable that is not set.
         ValueError: The source has another format.
     """
     declared = source.kafka
@@ -103,7 +105,7 @@ def topic_of(source: Source) -> KafkaTopic:
         raise ValueError(f"source.format must be kafka to have a topic, but is {source.format}")
     return KafkaTopic(
         declared.servers,
-        declared.topic,
+        resolved(declared.topic, may_be_secret=False),
         declared.starting,
         source.max_per_batch,
         declared.options,

@@ -30,6 +30,7 @@ def follow(
     every: str | None,
 ) -> None:
     """Runs a pipeline's stream: once, or until interrupted if `every` is a duration."""
+    pipeline.source.require_variables()
     spark = session(context, settings)
     if pipeline.source.is_landed:
         landing = RawEventsJob(pipeline, settings).landing
