@@ -266,7 +266,7 @@ def test_a_topic_that_is_created_again_is_reported_while_it_is_read_and_after(
 def test_columns_in_the_long_form_of_a_topic(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
-    """Rule A6: a field within a field, and a derived key; Kafka's client gets the values of references."""
+    """Rule A6: a field within a field, and a derived key; Kafka gets the values of references."""
     broker.create_topic("nested", 1)
     columns = {
         "card": {"type": "bigint", "from": "$.card.number"},
