@@ -37,6 +37,27 @@ def instance_in(home: Path, monkeypatch: pytest.MonkeyPatch) -> dg.DagsterInstan
     return dg.DagsterInstance.get()
 
 
+def assert_day_shows_with_checks(instance: dg.DagsterInstance, counts: set[str]) -> None:
+    """The day of alerts has its plot and these counts, and tables have checks of the day."""
+    alerts = dg.AssetKey(["flights", "hourly", "alerts"])
+    assert instance.get_materialized_partitions(alerts) == {day(1).isoformat()}
+    event = instance.get_latest_materialization_event(alerts)
+    assert event is not None
+    assert event.asset_materialization is not None
+    assert {"plot", "dagster/column_lineage", *counts} <= set(event.asset_materialization.metadata)
+    for table, check in (
+        ("raw_events", "rules"),
+        ("hourly/final_windows", "rules"),
+        ("hourly/alerts", "rules"),
+        ("hourly/alerts", "alert_disruption"),
+    ):
+        key = dg.AssetCheckKey(dg.AssetKey(["flights", *table.split("/")]), check)
+        evaluated = instance.get_latest_asset_check_evaluation_record(key)
+        assert evaluated is not None
+        assert evaluated.event is not None
+        assert evaluated.partition == day(1).isoformat()
+
+
 def test_a_run_by_the_shell_shows_in_dagster(
     project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -51,24 +72,7 @@ def test_a_run_by_the_shell_shows_in_dagster(
     of_windows = ("keyed_windows", "late_records", "failed_windows", "final_windows", "alerts")
     expected = {f"flights/{name}" for name in ("raw_events", "rejected_records", "arrival_log")}
     assert shown == expected | {f"flights/hourly/{name}" for name in of_windows}
-    alerts = dg.AssetKey(["flights", "hourly", "alerts"])
-    assert instance.get_materialized_partitions(alerts) == {day(1).isoformat()}
-    event = instance.get_latest_materialization_event(alerts)
-    assert event is not None
-    assert event.asset_materialization is not None
-    metadata = event.asset_materialization.metadata
-    assert {"plot", "dagster/column_lineage", "dagster/partition_row_count"} <= set(metadata)
-    for table, check in (
-        ("raw_events", "rules"),
-        ("hourly/final_windows", "rules"),
-        ("hourly/alerts", "rules"),
-        ("hourly/alerts", "alert_disruption"),
-    ):
-        key = dg.AssetCheckKey(dg.AssetKey(["flights", *table.split("/")]), check)
-        evaluated = instance.get_latest_asset_check_evaluation_record(key)
-        assert evaluated is not None
-        assert evaluated.event is not None
-        assert evaluated.partition == day(1).isoformat()
+    assert_day_shows_with_checks(instance, {"dagster/partition_row_count"})
 
 
 def test_a_day_that_runs_again_shows_again(
@@ -116,6 +120,7 @@ def test_a_correction_and_a_stream_show_in_dagster(
     instance = instance_in(home, monkeypatch)
     raw = dg.AssetKey(["flights", "raw_events"])
     assert instance.get_materialized_partitions(raw) == {day(1).isoformat()}
+    assert_day_shows_with_checks(instance, {"dagster/row_count", "delta_version"})
     project.declare(grace="10 minutes")
     correct = ("correct", "flights", "--from", day(1).isoformat(), "--cause", "another grace")
     status, said = call(capfd, monkeypatch, *correct)
@@ -135,7 +140,7 @@ def test_a_correction_and_a_stream_show_in_dagster(
     # As after a run of the day: the page loses nothing that it showed before.
     shown = {"dagster/partition_row_count", "dagster/column_lineage", "records_a_window"}
     assert shown | {"correction", "delta_version"} <= set(final.asset_materialization.metadata)
-    (run,) = instance.get_runs()
+    run, _ = instance.get_runs()
     assert run.job_name == "flights_in_shell"
     evaluated = {
         (check.asset_key.path[-1], check.check_name, check.partition)

@@ -118,8 +118,11 @@ def stream(
 ) -> None:
     """Ingests the records since the last run and computes their results; once, or repeatedly.
 
-    Exit status 1 where more records of the run are rejected or late than the pipeline's limits
-    allow, a file gave no record, or an alert rule reads an aggregate that can't be computed.
+    At its end, the command checks the days that it changed; with --every it checks nothing.
+
+    Exit status 1 where a check fails, more records of the run are rejected or late than the
+    pipeline's limits allow, a file gave no record, or an alert rule reads an aggregate that can't
+    be computed.
     """
     if every is not None:
         from windows_pipeline.windows.durations import duration_ms

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from pyspark.sql import SparkSession
 
+from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction.run import CorrectionResult
@@ -39,8 +40,16 @@ class Report(Protocol):
         """Takes the result of a correction of a window definition."""
         ...
 
-    def stream(self, batches: Sequence[BatchResult]) -> None:
-        """Takes the micro-batches of a run of the stream."""
+    def batch(self, batch: BatchResult) -> None:
+        """Takes a micro-batch of a stream that goes on."""
+        ...
+
+    def stream(
+        self,
+        batches: Sequence[BatchResult],
+        checked: Iterable[tuple[str, Sequence[CheckResult]]],
+    ) -> None:
+        """Takes the micro-batches of a run of the stream, and the checks of the days."""
         ...
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import typer
+from collections.abc import Sequence
 
-from windows_pipeline.cli.jobs.reports import report
+import typer
+from pyspark.sql import SparkSession
+
+from windows_pipeline.cli.jobs.reports import Report, report
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import (
     PrintedBatches,
     print_bad_files_of_stream,
+    print_checks,
     print_skipped,
 )
 from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import RawEventsJob
-from windows_pipeline.jobs.days.chain import skipped
+from windows_pipeline.jobs.days.chain import checked_days, skipped
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import bad_file_in
 from windows_pipeline.streaming import BatchResult, run_stream
@@ -44,7 +48,7 @@ def follow(
         if every is None:
             done.append(result)
         else:
-            report(pipeline, settings, spark, lambda opened: opened.stream([result]))
+            report(pipeline, settings, spark, lambda opened: opened.batch(result))
         status.update(
             f"{pipeline.name}: {counted(batches.number, 'micro-batch', 'micro-batches')} "
             f"with {counted(batches.accepted, 'record')}; looking for more"
@@ -58,11 +62,39 @@ def follow(
         bad = bad_file_in(error)
         if bad is None:
             raise
+        _check(status, settings, pipeline, spark, done)
         print_bad_files_of_stream(pipeline.name, bad)
         raise typer.Exit(3) from None
     except KeyboardInterrupt:
         CONSOLE.print(f"stopped; to resume: windows-pipeline stream {pipeline.name}")
-    if done:
-        report(pipeline, settings, spark, lambda opened: opened.stream(done))
-    if batches.went_wrong:
+    is_well = _check(status, settings, pipeline, spark, done)
+    if batches.went_wrong or not is_well:
         raise typer.Exit(1)
+
+
+def _check(
+    status: Status,
+    settings: Settings,
+    pipeline: Pipeline,
+    spark: SparkSession,
+    batches: Sequence[BatchResult],
+) -> bool:
+    """Checks the days that micro-batches changed, and reports the run.
+
+    Returns:
+        Whether no check failed, warnings aside.
+    """
+    days = sorted({day for batch in batches for day in batch.units})
+    if not days:
+        return True
+    status.update(f"{pipeline.name}: checking {counted(len(days), 'day')}")
+    checked = list(checked_days(spark, pipeline, settings, days))
+    failed = [(name, found) for name, results in checked for found in results if not found.passed]
+    print_checks(failed)
+
+    def show(opened: Report) -> None:
+        opened.stream(batches, checked)
+        opened.end()
+
+    report(pipeline, settings, spark, show)
+    return all(found.check.is_warning for _, found in failed)

@@ -99,34 +99,23 @@ class ResultEvents:
                 more = counts if table_name in changed else None
                 yield from self._materializations(table, of_job, more)
 
-    def of_stream(
-        self, batches: Sequence[BatchResult], *, is_whole: bool = False
-    ) -> Iterator[dg.AssetMaterialization]:
-        """A materialization of each table and day that a stream's micro-batches changed.
+    def of_batch(self, batch: BatchResult) -> Iterator[dg.AssetMaterialization]:
+        """A materialization of each table and day that a micro-batch changed.
 
-        Args:
-            batches: The micro-batches.
-            is_whole: Whether these are all of a run. Then each table's rows are counted, too, and
-                its days are plotted, which takes too long after each micro-batch.
+        It has no plots and counts, which take too long after each micro-batch.
         """
+        for table in self._tables.values():
+            yield from self._of_batches([batch], table, {}, {})
+
+    def of_stream(self, batches: Sequence[BatchResult]) -> Iterator[dg.AssetMaterialization]:
+        """A materialization of each table and day that the micro-batches of a whole run changed."""
         days = sorted({day for batch in batches for day in batch.units})
         for table in self._tables.values() if days else ():
-            drawn = self._plotted(table, days) if is_whole else {}
-            metadata = {
-                **batch_metadata(batches),
-                **column_lineage(self._pipeline, table, self._warehouse),
+            counts: Metadata = {
+                "dagster/row_count": dg.MetadataValue.int(table.count(self._spark)),
+                "delta_version": dg.MetadataValue.int(table.version(self._spark)),
             }
-            if is_whole:
-                metadata |= {
-                    "dagster/row_count": dg.MetadataValue.int(table.count(self._spark)),
-                    "delta_version": dg.MetadataValue.int(table.version(self._spark)),
-                }
-            for day in days:
-                yield dg.AssetMaterialization(
-                    asset_key(table),
-                    partition=day.isoformat(),
-                    metadata={**drawn.get(day, {}), **metadata},
-                )
+            yield from self._of_batches(batches, table, self._plotted(table, days), counts)
 
     def of_published(
         self, name: str, results: Sequence[CheckResult], days: Sequence[date]
@@ -144,6 +133,33 @@ class ResultEvents:
         """The checks of published days of the table of a name."""
         asset = asset_key(self._tables[name])
         yield from rules_evaluations(asset, results, days, once_published(self._pipeline))
+
+    def _of_batches(
+        self,
+        batches: Sequence[BatchResult],
+        table: Table,
+        by_day: Mapping[date, Metadata],
+        counts: Metadata,
+    ) -> Iterator[dg.AssetMaterialization]:
+        """A materialization of each day of a table that micro-batches changed.
+
+        Args:
+            batches: The micro-batches.
+            table: The table.
+            by_day: Metadata of single days.
+            counts: Metadata of the whole table.
+        """
+        metadata = {
+            **batch_metadata(batches),
+            **column_lineage(self._pipeline, table, self._warehouse),
+            **counts,
+        }
+        for day in sorted({day for batch in batches for day in batch.units}):
+            yield dg.AssetMaterialization(
+                asset_key(table),
+                partition=day.isoformat(),
+                metadata={**by_day.get(day, {}), **metadata},
+            )
 
     def _checks(
         self, name: str, result: JobResult, again: str
@@ -239,13 +255,21 @@ class InstanceReport:
         """Takes the result of a correction; `end` reports it."""
         self._of_jobs += self._events.of_correction(windows_name, result, cause)
 
-    def stream(self, batches: Sequence[BatchResult]) -> None:
-        """Reports what micro-batches wrote."""
-        self._store(self._events.of_stream(batches))
-
-    def _store(self, made: Iterable[dg.AssetMaterialization]) -> None:
-        for event in made:
+    def batch(self, batch: BatchResult) -> None:
+        """Reports at once what a micro-batch wrote."""
+        for event in self._events.of_batch(batch):
             self._instance.report_runless_asset_event(event)
+
+    def stream(
+        self,
+        batches: Sequence[BatchResult],
+        checked: Iterable[tuple[str, Sequence[CheckResult]]],
+    ) -> None:
+        """Takes the results of a run of the stream; `end` reports them."""
+        days = sorted({day for batch in batches for day in batch.units})
+        self._of_jobs += self._events.of_stream(batches)
+        for name, results in checked:
+            self._of_jobs += self._events.of_published(name, results, days)
 
 
 def _blocks(event: Event) -> bool:

@@ -25,8 +25,9 @@ from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import RawEventsJob, check_published
-from windows_pipeline.jobs.days.chain import all_jobs
+from windows_pipeline.jobs.days.chain import checked_days
 from windows_pipeline.settings import Settings
+from windows_pipeline.sources.bad_files import bad_file_in
 from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.text.counts import counted
@@ -68,19 +69,23 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             if every is None:
                 batches.append(result)
                 return
-            for event in events.of_stream([result]):
+            for event in events.of_batch(result):
                 context.log_event(event)
 
-        run_stream(session, pipeline, settings, every=every, on_batch=report)
-        yield from events.of_stream(batches, is_whole=True)
-        arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
-        days = _days_to_check(batches, read_log(session, arrival_log))
-        if not days:
-            return
-        for job in all_jobs(pipeline, settings):
-            found = check_published(job, session, days)
-            checked = events.of_published(job.tables[0].name, found, days)
-            yield from in_order(context.instance, checked)
+        def published() -> Iterator[Event]:
+            yield from events.of_stream(batches)
+            arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+            days = _days_to_check(batches, read_log(session, arrival_log))
+            for name, found in checked_days(session, pipeline, settings, days) if days else ():
+                yield from in_order(context.instance, events.of_published(name, found, days))
+
+        try:
+            run_stream(session, pipeline, settings, every=every, on_batch=report)
+        except Exception as error:
+            if batches and bad_file_in(error) is not None:  # those before the bad file's
+                yield from published()
+            raise
+        yield from published()
 
     @dg.job(
         name=f"{pipeline.name}_stream",

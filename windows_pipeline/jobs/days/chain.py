@@ -6,13 +6,14 @@ so that readers never see an empty table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import is_mixed, read_log
 from windows_pipeline.arrival.stored_watermark import store_watermarks
+from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.computed_days import computed_days_in
@@ -20,7 +21,7 @@ from windows_pipeline.jobs.correction_marker import forget_corrections
 from windows_pipeline.jobs.days.set_aside import set_unreadable_aside
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
-from windows_pipeline.jobs.job import Job, JobResult, run_job
+from windows_pipeline.jobs.job import Job, JobResult, check_published, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.jobs.unfinished_batch import (
@@ -58,6 +59,18 @@ def all_jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
     for name in pipeline.windows:
         jobs += window_jobs(pipeline, name, settings)
     return jobs
+
+
+def checked_days(
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, days: Sequence[date]
+) -> Iterator[tuple[str, list[CheckResult]]]:
+    """Checks the published rows of days, job by job, as a stream does once it has ended.
+
+    Yields:
+        The name of each job's first table, and the results of the job's checks.
+    """
+    for job in all_jobs(pipeline, settings):
+        yield job.tables[0].name, check_published(job, spark, days)
 
 
 def rebuild(
