@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import dagster as dg
 import pytest
 
@@ -100,3 +102,18 @@ def test_a_correction_begins_only_if_all_definitions_can_be_corrected(
         "correct", "p", "--windows", "w", "--from", "2026-11-01", "--cause", "b"
     )
     assert status == 0, said
+
+
+def test_a_stream_that_a_bad_file_stops_shows_what_it_published(
+    project: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule A8: the micro-batches before the bad file's stay, so the run has their days."""
+    project.declare(stream=True, max_per_batch=1)
+    project.land(1, f"{HEADER}a,0,1\nb,2,7\na,12,9\n")
+    project.land(2, gzip.compress(f"{HEADER}a,20,1\n".encode())[:-9], "b.csv.gz")
+    monkeypatch.chdir(project.folder)
+    run = ran(project, "stream")
+    assert not run.success
+    made = {event.partition for event in run.get_asset_materialization_events()}
+    checked = {found.partition for found in run.get_asset_check_evaluations()}
+    assert (made, checked) == ({"2026-11-01"}, {"2026-11-01"})

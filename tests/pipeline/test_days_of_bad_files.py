@@ -153,6 +153,18 @@ def test_a_stream_stops_at_a_name_that_spark_does_not_list(
     assert len(project.raw("key")) == 6
 
 
+def test_a_stream_stops_at_a_compressed_file_without_a_byte(project: SmallProject) -> None:
+    project.declare(stream=True)
+    project.land(1, records("csv", 0))
+    empty = project.land(1, b"", "b.csv.gz")
+    status, said = project.call("stream", "p")
+    assert (status, "2026-11-01/b.csv.gz: has no byte" in said) == (3, True), said
+    empty.unlink()
+    project.land(1, gzip.compress(records("csv", 10)), "c.csv.gz")
+    assert project.call("stream", "p")[0] == 0
+    assert len(project.raw("key")) == 6
+
+
 def test_a_rebuild_empties_no_table_while_a_file_is_bad(project: SmallProject) -> None:
     project.declare()
     file = project.land(1, records("csv", 0))

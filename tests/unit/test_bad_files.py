@@ -20,7 +20,7 @@ from windows_pipeline.sources.bad_files import BadFileError, bad_file_in, naming
 from windows_pipeline.sources.file_checks import LandedFile, parquet_schemas, require_readable
 from windows_pipeline.sources.landed_files import (
     landed_files,
-    require_names,
+    require_listed,
     require_readable_days,
     skipped_names,
 )
@@ -189,7 +189,27 @@ def test_names_that_are_not_utf8_are_listed(tmp_path: Path) -> None:
     skipped = "2013-01-01/_caf\\xe9: its name begins with _ or ."
     assert skipped_names(str(tmp_path), [DAY]) == [skipped]
     with pytest.raises(BadFileError, match=r"2013-01-01/caf\\xe9: its name must be UTF-8"):
-        require_names(str(tmp_path))
+        require_listed(str(tmp_path), "csv")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "what"),
+    [
+        ("csv", "a.csv.gz", "a file whose name ends with .gz"),
+        ("jsonl", "a.zst", "a file whose name ends with .zst"),
+        ("parquet", "a", "a Parquet file"),
+    ],
+)
+def test_a_file_without_a_byte_is_named_before_a_stream_passes_over_it(
+    tmp_path: Path, kind: str, name: str, what: str
+) -> None:
+    """Rule A8: Spark lists no such file, so no micro-batch would name it."""
+    land(tmp_path, name, b"")
+    land(tmp_path, "_SUCCESS", b"")
+    with pytest.raises(BadFileError, match=f"2013-01-01/{name}: has no byte, and {what} is never"):
+        require_listed(str(tmp_path), kind)
+    (tmp_path / "2013-01-01" / name).rename(tmp_path / "2013-01-01" / "plain.csv")
+    require_listed(str(tmp_path), "csv")  # an empty file without compression is valid
 
 
 def test_the_file_that_spark_failed_on_is_named() -> None:

@@ -87,9 +87,7 @@ def _require_readable(filesystem: fs.FileSystem, file: LandedFile) -> None:
     if ending is None:
         _require_text(file, head)
     elif not head:
-        # What compresses nothing still writes a header: a failed upload left no byte.
-        cause = f"has no byte, and a file whose name ends with {ending} is never empty: it is cut"
-        raise BadFileError(str(file), cause, "land the file again, or remove it")
+        raise _without_byte(file.day, file.name, ending, "land the file again, or remove it")
     elif not head.startswith(_MAGIC[ending]):
         raise BadFileError(
             str(file),
@@ -100,6 +98,30 @@ def _require_readable(filesystem: fs.FileSystem, file: LandedFile) -> None:
     elif ending == ".bz2" and not head[4:].startswith(_OF_BLOCKS):
         # Spark reads no line of such a file, without a word.
         raise BadFileError(str(file), "can't be read (the compression is cut)", LAND_AGAIN)
+
+
+def require_may_be_empty(day: date, name: str, kind: str) -> None:
+    """Requires that a file without a byte may be so, before a stream passes over it.
+
+    Args:
+        day: The day of its folder.
+        name: Its name.
+        kind: Its format.
+
+    Raises:
+        BadFileError: It is compressed or Parquet.
+    """
+    ending = next(filter(name.endswith, _MAGIC), ".parquet" if kind == "parquet" else None)
+    if ending is not None:
+        # A stream that was running when the file came never reads a file of its name again.
+        raise _without_byte(day, name, ending, "remove it, and land the file under another name")
+
+
+def _without_byte(day: date, name: str, ending: str, fix: str) -> BadFileError:
+    """The error of a failed upload: what compresses nothing still writes a header."""
+    what = "a Parquet file" if ending == ".parquet" else f"a file whose name ends with {ending}"
+    cause = f"has no byte, and {what} is never empty: it is cut"
+    return BadFileError(f"{day}/{name}", cause, fix)
 
 
 def _require_text(file: LandedFile, head: bytes) -> None:

@@ -21,6 +21,7 @@ from windows_pipeline.sources.csv_files import read_csv, require_headers
 from windows_pipeline.sources.file_checks import (
     LandedFile,
     parquet_schemas,
+    require_may_be_empty,
     require_name,
     require_readable,
 )
@@ -273,17 +274,24 @@ def require_readable_days(source: Source, path: str, days: Iterable[date]) -> No
         parquet_schemas(root.filesystem, files)
 
 
-def require_names(path: str) -> None:
-    """Requires that Spark can list the folders of days.
+def require_listed(path: str, kind: str) -> None:
+    """Requires that a stream misses no bad file: Spark lists some of them without a word.
+
+    Args:
+        path: The folder of day folders.
+        kind: The format of the files.
 
     Raises:
-        BadFileError: Files have names that are not UTF-8 or hold a colon.
+        BadFileError: Files have names that are not UTF-8 or hold a colon, or have no byte though
+            they are compressed or Parquet.
         FileNotFoundError: The folder does not exist.
     """
     bad = []
     for day, entry in _entries(_root(path), path, landed_days(path)):
         try:
             require_name(day, entry.base_name, is_text=entry.is_text)
+            if not entry.size:
+                require_may_be_empty(day, entry.base_name, kind)
         except BadFileError as error:
             bad.append(error)
     require_none(bad)

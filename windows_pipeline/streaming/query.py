@@ -26,7 +26,7 @@ from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files, with_more
 from windows_pipeline.sources.kafka.errors import explained
 from windows_pipeline.sources.kafka.state import topic_state
-from windows_pipeline.sources.landed_files import require_names
+from windows_pipeline.sources.landed_files import require_listed
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.catalog import stream_checkpoint
 from windows_pipeline.storage.files.stream_checkpoint import (
@@ -83,7 +83,7 @@ class Stream:
             on_batch: Called with the result of each micro-batch.
             append: Appends a micro-batch's rows to a table.
         """
-        self._require_names()
+        self._require_listed()
         topic = _followed_topic(self.spark, self.pipeline)
         trigger = {"availableNow": True} if every is None else {"processingTime": _interval(every)}
         checkpoint = stream_checkpoint(self.pipeline, self.settings.warehouse)
@@ -110,7 +110,7 @@ class Stream:
             query.awaitTermination()
         except StreamingQueryException as error:
             if batches.error is None:
-                self._require_names()
+                self._require_listed()
             stopped = batches.error or in_short(error, self.pipeline, checkpoint)
             if topic is not None:
                 stopped = explained(stopped, self.spark, topic.topic)
@@ -118,16 +118,16 @@ class Stream:
         finally:
             query.stop()
 
-    def _require_names(self) -> None:
-        """Requires file names that Spark can list; it passes over some others without a word.
+    def _require_listed(self) -> None:
+        """Requires files that Spark lists; it passes over some bad ones without a word.
 
         Raises:
-            BadFileError: Files have other names.
+            BadFileError: Spark would pass over files.
         """
         source = self.pipeline.source
         if source.is_landed:
             with suppress(FileNotFoundError):  # a folder may be gone meanwhile
-                require_names(resolve(source.required_path, self.settings.landing))
+                require_listed(resolve(source.required_path, self.settings.landing), source.format)
 
 
 def prepared_stream(
