@@ -25,12 +25,14 @@ class Receiver:
         answers: The statuses of its next answers; 200 after these.
         bodies: The bodies of the messages that it took, as JSON.
         ids: The header Idempotency-Key of every request.
+        logins: The header Authorization of every request.
     """
 
     url: str = ""
     answers: list[int] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     ids: list[str | None] = field(default_factory=list)
+    logins: list[str | None] = field(default_factory=list)
 
     @property
     def events(self) -> list[tuple[Any, str]]:
@@ -48,6 +50,7 @@ def receiver() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["Content-Length"]))
             taken.ids.append(self.headers["Idempotency-Key"])
+            taken.logins.append(self.headers["Authorization"])
             status = taken.answers.pop(0) if taken.answers else 200
             if status == 200:
                 taken.bodies.append(json.loads(content))

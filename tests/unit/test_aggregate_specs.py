@@ -282,7 +282,7 @@ def test_a_count_of_some_records_names_no_column() -> None:
             r"is not an aggregate; write 'count\(\*\) where b > 1'",
         ),
         ("count(*)", "the number of records, as record_count; leave this aggregate out"),
-        ("percentile(a)", "None is not a number; .* as in 'percentile.column, 0.95.'"),
+        ("percentile(a)", "percentage: is missing; write one from 0 to 1"),
         ("percentile(a, 95)", "95.0 is not from 0 to 1"),
         ("percentile(a, half)", "'half' is not a number"),
         (

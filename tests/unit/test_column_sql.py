@@ -135,8 +135,8 @@ def test_a_long_chain_is_refused() -> None:
 def test_a_value_must_be_of_the_columns_type() -> None:
     for name, kind in COLUMNS.items():
         assert compiled(name, kind).value
-    assert "must be a string by the column's type, but is a number" in refusal("whole")
-    assert "must be a date by the column's type, but is a timestamp" in refusal("at", "date")
+    assert "is of kind number, but the column's type is of kind string" in refusal("whole")
+    assert "is of kind timestamp, but the column's type is of kind date" in refusal("at", "date")
 
 
 EXPRESSIONS = st.recursive(

@@ -143,7 +143,9 @@ def test_a_file_without_long_forms_keeps_its_digest(tmp_path: Path) -> None:
 # the first of them.
 BROKEN = [
     ('gate: {type: string, as: "concat(gate, dest)"}', "as", "'concat(gate, dest)' depends on"),
-    ("gate: {type: bigint, as: origin}", "as", "'origin' must be a number by the column's type"),
+    ("gate: {type: bigint, as: origin}", "as", "'origin' is of kind string, but the column's typ"),
+    ("gate: {type: string, as: upper()}", "as", "at ')'; write what the function is of, as in 'ab"),
+    ("gate: {type: string, as: upper(origin}", "as", "at 'origin'; close the parenthesis there"),
     (
         'gate: {type: string, as: "concat(orign, dest)"}',
         "as",

@@ -306,17 +306,22 @@ def test_validate_prints_brackets_unchanged(
 def test_validate_names_mistakes_and_folders_at_once(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A wrong file, and another one whose source folder is a file; the third is valid."""
+    """A wrong file, others whose source folder is a file or of a missing variable; one is valid."""
     (project / "pipelines" / "other.yaml").write_text(
         FLIGHTS.replace("name: flights", "name: other").replace("format: jsonl", "format: xml")
     )
     (project / "pipelines" / "third.yaml").write_text(
         FLIGHTS.replace("name: flights", "name: third")
     )
+    text = FLIGHTS.replace("name: flights", "name: fourth")
+    (project / "pipelines" / "fourth.yaml").write_text(
+        text.replace("path: data/flights", "path: data/${env:WP_NOT_SET}")
+    )
     (project / "a_file").touch()
     with_path(project, "a_file")
     status, out, err = validated(capfd, monkeypatch)
     assert (status, out) == (2, "third: valid; windows: hourly\n")
+    assert "source.path: refers to the environment variable WP_NOT_SET, which is not set" in err
     assert "other.yaml:" in err
     assert "source.format: 'xml' is not a known value" in err
     assert "flights.yaml:" in err

@@ -209,7 +209,7 @@ def test_an_error_has_the_file_the_line_the_field_the_value_and_the_fix(
             "  hourly:",
             "1 hour",
         ),
-        ("  key: origin\n", "source.key", "\nsource:", "..."),
+        ("  key: origin\n", "source.key", "\nsource:", "carrier"),
         ("  start: 2013-01-01\n", "partitions.start", "\npartitions:", "2026-01-31"),
         (
             "        severity: -record_count\n",

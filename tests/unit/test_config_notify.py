@@ -142,7 +142,11 @@ def test_targets_are_no_part_of_a_definition(tmp_path: Path) -> None:
             ".webhook.url",
             "has '${' that begins no reference; write ${env:NAME} for a variable; the value is",
         ),
-        ("{file: '${env:A}'}", ".file", "refers to the environment, as only these fields may: "),
+        (
+            "{file: '${env:A}'}",
+            ".file",
+            "refers to the environment, but what a pipeline compu",
+        ),
     ],
 )
 def test_a_mistake_has_the_line_the_value_and_the_fix(

@@ -71,7 +71,7 @@ KEYS = [
         "dep_delay",
         "is of type double; a key must be string or bigint or date or timestamp: use one of origin",
     ),
-    ("", "has no value; write 'key: ...'"),
+    ("", "has no value; write 'key: carrier'"),
     ("5", "'5' is not the name of a column; write a name, or a list as [carrier, dest]"),
     ("{}", "{} is not the name of a column; write a name, or a list as [carrier, dest]"),
     ("[carrier, carier]", "'carier' is not a column of the source; did you mean 'carrier'?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.notified import Notified
-from tests.support.receivers import mail_server
+from tests.support.receivers import mail_server, receiver
 
 MAIL = """  people:
     email:
@@ -46,6 +47,22 @@ def test_a_mail_has_one_subject_whatever_a_key_holds(
     assert (mail["From"], mail["To"]) == ("pipeline@example.com", "a@example.com, b@example.com")
     assert mail["Message-ID"].endswith("@example.com>")
     assert "worst window: 2013-01-01T08:00:00.000Z" in mail.get_content()
+    assert "s3cret" not in project.log.read_text()
+
+
+def test_a_webhooks_address_may_have_a_login(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is sent as HTTP's basic authentication, and stands in no other place."""
+    monkeypatch.setenv("PASSWORD", "s3cret%40s3cret")
+    with receiver() as hook:
+        url = hook.url.replace("http://", "http://me:${env:PASSWORD}@")
+        project = Notified(tmp_path, f"  people:\n    webhook: {{url: '{url}'}}\n")
+        project.happen({})
+        assert project.deliver()["people"].events == 1
+    (login,) = hook.logins
+    assert login is not None
+    assert base64.b64decode(login.removeprefix("Basic ")) == b"me:s3cret@s3cret"
     assert "s3cret" not in project.log.read_text()
 
 

@@ -121,6 +121,11 @@ def test_a_text_stands_for_a_value_of_the_type(kind: pa.DataType, text: str, val
             lambda c: c.parsed("AA", "KEY"),
             "must have 2 parts (carrier, flight) with commas",
         ),
+        (
+            pa.string(),
+            lambda c: c.parsed("x", "KEY", has_key=False),
+            "KEY: must be empty, as the windows have one key, of all records, not 'x'",
+        ),
     ],
 )
 def test_what_is_no_key_is_refused(kind: pa.DataType, call: Any, said: str) -> None:
@@ -137,6 +142,7 @@ def test_a_composite_key_is_a_tuple_or_a_dict() -> None:
     assert column.parsed(",7", "KEY") == (None, 7)
     assert column.parsed(None, "KEY") == (None, None)
     assert KeyColumn(pa.string()).parsed(None, "KEY") is None
+    assert KeyColumn(pa.string()).parsed("", "KEY", has_key=False) is None
 
 
 @given(PART_KEYS, PART_KEYS, st.none() | PART_KEYS, st.none() | PART_KEYS, st.lists(PART_KEYS))

@@ -184,6 +184,7 @@ def test_a_mistake_has_file_line_value_and_fix(tmp_path: Path, text: str, words:
         ("x = 1\nx.y()", "{module}, line 2: AttributeError("),
         ("import nothing_of_this_name", "{module}, line 1: ModuleNotFoundError("),
         ("import nothing_of_this_name", "install the package that has it (pip install), or corr"),
+        ("import sys\nsys.exit(0)", "{module}, line 2: SystemExit(0); correct it"),
         ("import helper", "{module}, line 1: imports 'helper', another file of the project; put"),
         ("def f():\n    from helper import x", "{module}, line 2: imports 'helper', another file"),
         ("spread = 1", "'spread' is no UserAggregate in {module}; write one, as in spread = Use"),

@@ -182,6 +182,8 @@ def check_percentage(function: Function | UserAggregate, percentage: float | Non
             f"percentage: must be one number, not {percentage!r}; write one aggregate for each "
             "percentage, as in percentile('x', 0.5), percentile('x', 0.95)"
         )
+    elif percentage is None:
+        raise ValueError("percentage: is missing; write one from 0 to 1")
     elif isinstance(percentage, bool) or not isinstance(percentage, (int, float)):
         raise ValueError(f"percentage: {percentage!r} is not a number; write one from 0 to 1")
     elif not 0 <= percentage <= 1:

@@ -39,6 +39,7 @@ _NO_CALL = re.compile(
     r"\s*(?P<function>[a-z]\w*)(\s+(?P<column>[a-z]\w*)|\s*\(\s*\))?\s*", re.IGNORECASE
 )
 """Matches 'mean', 'mean delay' and 'mean()', which lack parentheses or a column."""
+_COUNT_WHERE = re.compile(r"\s*count\s+(?P<condition>where\b.*)", re.IGNORECASE | re.DOTALL)
 _DISTINCT = re.compile(
     r"\s*count\s*\(\s*distinct\s*[\s(]\s*(?P<column>\w+)[\s)]*\)\s*", re.IGNORECASE
 )
@@ -215,6 +216,10 @@ def _not_a_call(text: str) -> str:
     if dotted:
         meant_call = f"{dotted['module']}:{dotted['name']}({dotted['rest']}"
         return f"{text!r} is not an aggregate; did you mean {meant_call!r}?"
+    count = _COUNT_WHERE.fullmatch(text)
+    if count:
+        fix = f"count() {count['condition'].strip()}"
+        return f"{text!r} is not an aggregate; write {fix!r}"
     after = _after_call(text)
     if after is not None:
         return f"{text!r} has {after!r} after the call; {_after_fix(after)}"

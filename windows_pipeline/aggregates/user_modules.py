@@ -225,7 +225,9 @@ def _run(code: object, module: ModuleType) -> None:
     sys.modules[module.__name__] = module
     try:
         exec(code, vars(module))  # type: ignore[arg-type]  # noqa: S102  settings.yaml names it
-    except Exception as error:  # noqa: BLE001  whatever the user's code raises
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  whatever the user's code raises: sys.exit(), too
         called = extract_tb(error.__traceback__)
         line = [each.lineno for each in called if each.filename == module.__file__][-1]
         fix = "correct it"

@@ -133,7 +133,7 @@ def _compiled(text: str, columns: tuple[tuple[str, str], ...], kind: Kind, table
         found = check.kind(tree)
         if found != kind:
             fix = "declare a type that fits, or cast it"
-            raise RuleError(f"must be a {kind} by the column's type, but is a {found}; {fix}")
+            raise RuleError(f"is of kind {found}, but the column's type is of kind {kind}; {fix}")
         part = _Writer(check, dict(columns), table).part(tree)
     except RuleError as error:
         value = repr(text) if len(text) <= MAX_TEXT else shown(text)

@@ -385,7 +385,11 @@ class ExpressionCheck:
         """The kind of the elements of the list that a node reads."""
         column = node.this
         if self.kind(column) != "list" or not isinstance(column, exp.Column):
-            raise RuleError(f"{_named(node)} takes a list, but {column.sql('spark')} is none")
+            name = "[...]" if isinstance(node, exp.Bracket) else _named(node)
+            raise RuleError(
+                f"{name} takes a list, but {column.sql('spark')} is of kind {self.kind(column)}; "
+                "name a column that is a list"
+            )
         listed = _LIST.fullmatch(self._columns[column.name])
         kind = _kind_of(listed[1]) if listed else None
         if kind is None:

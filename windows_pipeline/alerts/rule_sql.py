@@ -135,9 +135,7 @@ def parse_expression(text: str) -> exp.Expr:
         _require_few_open(tokens)
         trees = _SPARK.parse_into(exp.Condition, text)
     except ParseError as error:
-        near = f" at {error.errors[0]['highlight']!r}" if error.errors else ""
-        text = f"is not a single SQL expression{near}; write one expression, as in 'x > 3'"
-        raise RuleError(text) from None
+        raise RuleError(_not_parsed(error)) from None
     except SqlglotError:
         raise RuleError("is not SQL; look for a quote that is not closed") from None
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
@@ -146,6 +144,19 @@ def parse_expression(text: str) -> exp.Expr:
         raise RuleError("is empty; write an expression, as in 'x > 3'")
     _require_few_levels(trees[0])
     return trees[0]
+
+
+def _not_parsed(error: ParseError) -> str:
+    """Says why a text is not a single expression, and the fix."""
+    first = error.errors[0] if error.errors else {}
+    near = f" at {first['highlight']!r}" if first else ""
+    if first.get("description") == "Expecting )":
+        fix = "close the parenthesis there"
+    elif first.get("highlight") == ")" and first["start_context"].rstrip().endswith("("):
+        fix = "write what the function is of, as in 'abs(x)'"
+    else:
+        fix = "write one expression, as in 'x > 3'"
+    return f"is not a single SQL expression{near}; {fix}"
 
 
 def _require_few_open(tokens: Sequence[Token]) -> None:

@@ -83,7 +83,9 @@ def _column_problems(column: str, source: Source) -> Iterator[Problem]:
     kinds, wanted = source.types, ROLE_TYPES["key"]
     fitting = [name for name in kinds if name not in others and kinds[name] in wanted]
     fix = f"use one of {listed(fitting)}" if fitting else "leave the field out"
-    if column not in kinds:
+    if not column:
+        text = f"is not the name of a column; {fix}"
+    elif column not in kinds:
         text = f"is not a column of the source; {nearest(column, fitting, fix)}"
     elif column in others:
         text = f"is the {others[column]}, which is no key; {fix}"

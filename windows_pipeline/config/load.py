@@ -36,6 +36,8 @@ _EXAMPLES = {
     "when": "record_count >= 10",
     "severity": "record_count",
     "where": "amount > 0",
+    "key": "carrier",
+    "event_time": "departed_at",
     "type": "string",
     "as": "concat(first, second)",
     "from": "$.card.country",
@@ -43,6 +45,19 @@ _EXAMPLES = {
     "since": "2026-01-31",
     "function": "my_module:warn",
 }
+_TEXTS = {
+    **dict.fromkeys(
+        ("bool_type", "bool_parsing"), "must be true or false; write either, without quotes"
+    ),
+    **dict.fromkeys(
+        ("int_type", "int_parsing", "int_from_float", "greater_than"),
+        "is not a whole number above zero; write such a number, as 1000",
+    ),
+    **dict.fromkeys(
+        ("list_type", "tuple_type"), "is not a list; write one in brackets, as in [a, b]"
+    ),
+}
+"""What is wrong, with the fix, by pydantic's type of error."""
 _EXAMPLES_OF_NAMES = {"aggregates": "avg(column)", "frames": "{preceding: 1 hour}"}
 _CONDITIONS_OF_EXPECTATIONS = ("row_condition", "condition_parser")
 _EXAMPLES_BELOW = {
@@ -123,8 +138,11 @@ def _refuse_references(document: Document) -> None:
         may_refer = any(is_below(path, root) for root in _MAY_REFER)
         if refers(text) and not may_refer and path not in document.faulty:
             allowed = ", ".join(".".join(root) for root in _MAY_REFER)
-            reason = f"refers to the environment, as only these fields may: {allowed}"
-            fix = "tables follow from the file alone (rule H1); write the value itself"
+            reason = (
+                "refers to the environment, but what a pipeline computes and whom it notifies of "
+                "what follow from its file alone, on every machine (rule H1)"
+            )
+            fix = f"write the value itself; references may stand in {allowed}"
             document.refuse(path, f"{shown(text, _MOST_SHOWN)} {reason}; {fix}")
 
 
@@ -315,10 +333,8 @@ def _text(details: ErrorDetails) -> str:
             if isinstance(details["input"], (list, dict)):
                 return "is not text; write text, without brackets"
             return "is not text; put it in quotes"
-        case "bool_type" | "bool_parsing":
-            return "must be true or false; write either, without quotes"
-        case "int_type" | "int_parsing" | "int_from_float" | "greater_than":
-            return "is not a whole number above zero; write such a number, as 1000"
+        case kind if kind in _TEXTS:
+            return _TEXTS[kind]
         case "model_type" | "dict_type" | "model_attributes_type":
             return _no_mapping(details)
         case _:

@@ -367,6 +367,8 @@ def _role_problems(source: Source) -> Iterator[Problem]:
         if column not in source.columns:
             fix = nearest(column, source.columns, f"use one of {listed(source.columns)}")
             text = f"is not a column of the source; declare it under columns, or {fix}"
+            if not column:
+                text = f"is not the name of a column; {fix}"
             yield Problem((role,), column, text)
             continue
         if column in role_of:

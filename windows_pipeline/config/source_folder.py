@@ -32,6 +32,9 @@ def folder_problem(file: Path, source: Source, landing: str) -> FolderProblem | 
         file: The pipeline's file, for the line.
         source: The pipeline's source, read from that file.
         landing: The folder or URI of the settings that relative paths start at.
+
+    Raises:
+        ConfigError: The path refers to a variable that is not set.
     """
     location = None if source.path is None else resolve(source.required_path, landing)
     if location is None or "://" in location:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import http.client
 import os
 import subprocess
+from base64 import b64encode
 from collections.abc import Callable, Sequence
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.mail import mailer
@@ -66,11 +67,16 @@ def _is_address(url: str) -> bool:
 def post(url: str, message_id: str, content: bytes) -> None:
     """Sends a body by POST; an answer of 2xx means that it was taken. Follows no redirect.
 
+    A user and a password in the address are sent as HTTP's basic authentication.
+
     Raises:
         NotSentError: The message was not taken, or there was no answer.
     """
     parts = urlsplit(url)
     headers = {"Content-Type": "application/json; charset=utf-8", "Idempotency-Key": message_id}
+    if parts.username is not None:
+        user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        headers["Authorization"] = f"Basic {b64encode(user.encode()).decode()}"
     connection = _SCHEMES[parts.scheme](str(parts.hostname), parts.port, timeout=_TIMEOUT_S)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:

@@ -166,7 +166,7 @@ class PinnedStore:
             ValueError: The text does not stand for a key.
         """
         has_key = bool(self._windows.keyed(self._pipeline.source).key_columns)
-        return self.key.parsed(text if has_key or text else None, argument)
+        return self.key.parsed(text, argument, has_key=has_key)
 
     @property
     def has_sessions(self) -> bool:

@@ -39,7 +39,11 @@ def validate(
     landing = _landing() if loaded.pipelines else None
     for file, pipeline in loaded.pipelines.items():
         if landing is not None:
-            problem = folder_problem(file, pipeline.source, landing)
+            try:
+                problem = folder_problem(file, pipeline.source, landing)
+            except ConfigError as error:  # its path refers to a variable that is not set
+                refused += error.problems
+                continue
             if problem is not None and problem.refused:
                 refused.append(problem.text)
                 continue

@@ -42,6 +42,11 @@ def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[bool]:
         rows = ", ".join(f"{table} {sum(rows.values()):,}" for table, rows in result.rows.items())
         CONSOLE.print(f"{name}: {'published' if result.published else 'NOT published'}; {rows}")
         print_checks((name, found) for found in result.checks if not found.passed)
+        if not result.published:
+            CONSOLE.print(
+                "  nothing was published, and the table is unchanged; fix what the check found, "
+                "then start the same command again"
+            )
         failed = any(not found.passed and not found.check.is_warning for found in result.checks)
         went_well.append(result.published and not failed)
     return went_well

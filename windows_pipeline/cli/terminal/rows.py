@@ -123,6 +123,8 @@ def _text(value: object) -> str:
         return ""
     if isinstance(value, dict):  # a key of several parts
         return ", ".join(map(_text, value.values()))
+    if isinstance(value, list):
+        return f"[{', '.join('null' if part is None else _text(part) for part in value)}]"
     if isinstance(value, float) and (abs(value) >= _LEAST_ROUNDED or value == 0):
         value = round(value, 3)
     return printable(str(value)).translate(_LINE_ENDS)

@@ -223,8 +223,10 @@ def _clash(path: Path, earlier: Path) -> str | None:
             if one.lower() == other.lower():
                 return "has a name that differs in case only, which Spark ignores: read this, or"
             return None
-    if len(path) != len(earlier):
+    if len(path) > len(earlier):
         return "is a field within a field that is read whole: read either this or"
+    if len(path) < len(earlier):
+        return "is read whole, and a field within it is read, too: read either this or"
     return None
 
 

@@ -82,7 +82,7 @@ class Explainer:
             ValueError: The text does not stand for a key.
         """
         has_key = bool(self._windows.keyed(self._pipeline.source).key_columns)
-        return self._rows.key_column.parsed(text if has_key or text else None, argument)
+        return self._rows.key_column.parsed(text, argument, has_key=has_key)
 
     def at(self, key: object, first: datetime, last: datetime, limit: int) -> Explanation:
         """Explains the records of a key between two event times, both included.

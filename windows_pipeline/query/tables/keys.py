@@ -163,18 +163,24 @@ class KeyColumn:
             return [field.type for field in self._kind]
         return [self._kind]
 
-    def parsed(self, text: str | None, argument: str) -> object:
+    def parsed(self, text: str | None, argument: str, *, has_key: bool = True) -> object:
         """The key that a text of a command line stands for, as `value` takes it.
 
         Args:
             text: The text; of a struct the parts with commas between them, a part without text for
-                null. None for the null key, which all records have where windows have no key.
+                null. None for the null key.
             argument: The argument's name, for messages.
+            has_key: Whether the windows have a key; otherwise all records have the null key.
 
         Raises:
             ValueError: The text does not stand for a value of the key's type.
         """
-        if text is None:
+        if not has_key and text:
+            raise ValueError(
+                f"{argument}: must be empty, as the windows have one key, of all records, not "
+                f"{text!r}"
+            )
+        if text is None or not has_key:
             return (None,) * len(self._kinds) if pa.types.is_struct(self._kind) else None
         if not pa.types.is_struct(self._kind):
             return self._parsed(text, self._kind, argument)
