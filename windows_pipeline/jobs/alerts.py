@@ -17,9 +17,10 @@ from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import alerts_checks, alerts_history_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental import silences
-from windows_pipeline.incremental.alerts import broken_rules, standing
+from windows_pipeline.incremental.alerts import broken_rules, episodes, standing
 from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.units import units_frame
+from windows_pipeline.incremental.whole_episodes import whole_episodes
 from windows_pipeline.jobs.earlier_alerts import EarlierAlerts
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.notifications import rows_of_days
@@ -74,6 +75,21 @@ class AlertsJob(WindowsJob):
             *alerts_history_checks(self.correct_command),
             *([] if self.notifications is None else notification_checks(self.windows.spec)),
         ]
+
+    def whole_episodes(self, spark: SparkSession, alerts: DataFrame) -> DataFrame:
+        """Joins the alerts that no correction retracted to episodes, with silences to their end.
+
+        Args:
+            spark: The session.
+            alerts: Rows of the table alerts.
+
+        Returns:
+            A row per episode; see `windows_pipeline.incremental.whole_episodes`.
+        """
+        closed = F.lit(self.closed_through_ms(spark)).cast("bigint")
+        final = self.window_tables.final_windows.read(spark)
+        found = episodes(standing(alerts))
+        return whole_episodes(found, final, self.windows.spec, self.rules, closed)
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Raises the days' alerts; their episodes may begin before the days.

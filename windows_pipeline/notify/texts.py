@@ -109,7 +109,7 @@ def details(pipeline: Pipeline, event: AnyEvent) -> list[str]:
     """More about an event, a line each; with the command that leads to the records."""
     if isinstance(event, PipelineEvent):
         return [shown(event.text)]
-    values = [f"{name} {_cut(str(value))}" for name, value in event.aggregates.items()]
+    values = [f"{name} {_value(value)}" for name, value in event.aggregates.items()]
     window = f"{plain(event.window_start)} to {plain(event.window_end)}"
     result = ", ".join([window, counted(event.record_count, "record"), *values])
     so_far = f"last window so far ends {plain(event.until)}, after {_length(event)}"
@@ -172,6 +172,13 @@ def _length(event: Event) -> str:
     """How long an episode has lasted, to the second: a silence begins 1 ms after a record."""
     second, ms = 1_000, event.length_ms
     return duration_text(ms if ms < second else (ms + second // 2) // second * second)
+
+
+def _value(value: object) -> str:
+    """A result, short: the JSON of a message has all of its digits."""
+    if value is None:
+        return "null"
+    return f"{value:.6g}" if isinstance(value, float) else _cut(str(value))
 
 
 def _cut(text: str) -> str:

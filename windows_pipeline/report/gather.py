@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import islice
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -21,7 +22,7 @@ from windows_pipeline.query.tables.newest_rows import newest_rows
 from windows_pipeline.report.episodes import Episode, Episodes, mark_open, read_episodes
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import Counted, Lateness, count_by, read_lateness, read_sizes
-from windows_pipeline.report.silences import follow_silences
+from windows_pipeline.report.silences import SilenceSeverities, follow_silences
 from windows_pipeline.report.strips import strip_around
 from windows_pipeline.report.tables import TableHealth, table_health
 from windows_pipeline.storage.catalog import TableSpec, all_tables, source_tables, window_tables
@@ -84,7 +85,11 @@ class PipelineReport:
 
 
 def read_report(
-    pipeline: Pipeline, warehouse: str, first: date | None = None, last: date | None = None
+    pipeline: Pipeline,
+    warehouse: str,
+    first: date | None = None,
+    last: date | None = None,
+    severities: Mapping[str, SilenceSeverities] = MappingProxyType({}),
 ) -> PipelineReport:
     """Reads what a report of some arrival days shows.
 
@@ -93,6 +98,7 @@ def read_report(
         warehouse: The folder of all tables.
         first: The first arrival day; None for the first ingested one.
         last: The last arrival day; None for the last ingested one.
+        severities: By definition the severities of silences, where their length decides.
 
     Raises:
         NoTableError: Nothing is ingested so far.
@@ -129,7 +135,10 @@ def read_report(
         pipeline=pipeline,
         days=days,
         state=state,
-        definitions=tuple(_of_windows(pipeline, each, warehouse, days) for each in state.windows),
+        definitions=tuple(
+            _of_windows(pipeline, each, warehouse, days, severities.get(each.name, {}))
+            for each in state.windows
+        ),
         arrived=_arrived(log, days),
         lateness=read_lateness(raw, times, days, graces),
         rejected=rejected,
@@ -139,7 +148,11 @@ def read_report(
 
 
 def _of_windows(
-    pipeline: Pipeline, state: WindowsState, warehouse: str, days: Sequence[date]
+    pipeline: Pipeline,
+    state: WindowsState,
+    warehouse: str,
+    days: Sequence[date],
+    severities: SilenceSeverities,
 ) -> WindowsReport:
     windows = pipeline.windows[state.name]
     tables = window_tables(pipeline, state.name, warehouse)
@@ -153,8 +166,9 @@ def _of_windows(
     with suppress(NoTableError):
         episodes = read_episodes(LocalTable(tables.alerts), days)
         mark_open(episodes, windows, state.close_time_ms)
-        closed = state.close_time_ms
-        episodes = follow_silences(episodes, final, windows, closed, _MOST_SILENCES)
+        episodes = follow_silences(
+            episodes, final, windows, state.close_time_ms, _MOST_SILENCES, severities
+        )
         around = _around(pipeline, windows, final, episodes)
     return WindowsReport(
         name=state.name,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 import pyarrow.compute as pc
 
+from windows_pipeline.alerts.rule_sql import EPISODE_MS
 from windows_pipeline.config import Windows
 from windows_pipeline.query.tables.arrow_values import microseconds, python_values
 from windows_pipeline.query.tables.readable import ReadableTable
@@ -14,9 +17,25 @@ from windows_pipeline.query.tables.wanted_files import Span, Wanted
 from windows_pipeline.report.episodes import Episode, Episodes
 from windows_pipeline.windows import SlidingWindows
 
+SilenceSeverities = Mapping[tuple[str, str, datetime], float | None]
+"""The severity of each silence at its end, by rule, key as commands take it, and start."""
+
+
+def length_decides(windows: Windows) -> bool:
+    """Whether a severity of silences reads how long they lasted, so that alerts do not have it."""
+    spec = windows.spec
+    return (isinstance(spec, SlidingWindows) and spec.emit_empty) and any(
+        EPISODE_MS in rule.reads for rule in windows.alerts.values()
+    )
+
 
 def follow_silences(
-    episodes: Episodes, final: ReadableTable, windows: Windows, closed_ms: int | None, most: int
+    episodes: Episodes,
+    final: ReadableTable,
+    windows: Windows,
+    closed_ms: int | None,
+    most: int,
+    severities: SilenceSeverities = MappingProxyType({}),
 ) -> Episodes:
     """Sets the end of the episodes that end with a silence: the key's next record.
 
@@ -30,6 +49,7 @@ def follow_silences(
         closed_ms: The close time of the newest day; None if it is not known.
         most: Only so many of the worst silences are followed; of the others it is not known
             whether they are open.
+        severities: The severities of silences, where `length_decides`.
 
     Raises:
         TableDamagedError: A file of the table is damaged.
@@ -39,6 +59,8 @@ def follow_silences(
     silent = [episode for episode in episodes.found if episode.ends_empty]
     for number, episode in enumerate(silent):
         episode.is_open = None
+        at = (episode.rule, episode.key_text, episode.first)
+        episode.severity = severities.get(at, episode.severity)
         if number >= most:
             continue
         back = _next_record(final, episode)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.checks.table_rules import FINAL_NEVER_CHANGED
-from windows_pipeline.cli.jobs.reports import reported
+from windows_pipeline.cli.jobs.reports import report_failed, reported
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import (
@@ -130,6 +130,7 @@ def run_landed(
     if bad:
         log = RawEventsJob(pipeline, settings).arrived_so_far(spark)
         print_bad_files(pipeline.name, bad, {row.arrival_unit for row in log})
+        report_failed(pipeline, settings, spark, "; ".join(map(str, bad)))
         raise typer.Exit(3)
     if waits or not all(went_well):
         raise typer.Exit(1)

@@ -32,6 +32,10 @@ class Report(Protocol):
         """Takes the result of the job whose first table has the name."""
         ...
 
+    def failed(self, reason: str) -> None:
+        """Takes why the command did not do all that it was to do."""
+        ...
+
     def end(self) -> None:
         """Ends the report: no further job or correction follows."""
         ...
@@ -72,6 +76,16 @@ def reported(
             yield name, result
     finally:
         _send(reports or {}, lambda report: report.end())
+
+
+def report_failed(pipeline: Pipeline, settings: Settings, spark: SparkSession, reason: str) -> None:
+    """Reports that a command did not do all that it was to do."""
+
+    def take(opened: Report) -> None:
+        opened.failed(reason)
+        opened.end()
+
+    report(pipeline, settings, spark, take)
 
 
 def _take_job(name: str, result: JobResult, report: Report) -> None:

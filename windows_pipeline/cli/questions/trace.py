@@ -10,11 +10,12 @@ from pyspark.sql import functions as F
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.printed import print_rows
 from windows_pipeline.config import Pipeline, Source
-from windows_pipeline.incremental.alerts import episodes, standing
-from windows_pipeline.incremental.whole_episodes import whole_episodes
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.query.records.trace import is_key, records_of_alert
+from windows_pipeline.query.tables.arrow_values import python_rows
+from windows_pipeline.query.tables.keys import key_text
+from windows_pipeline.report.silences import SilenceSeverities
 from windows_pipeline.report.words import episode_state
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.instants import timestamp_to_ms
@@ -36,17 +37,14 @@ def list_episodes(
     alerts = window_tables(pipeline, windows_name, settings.warehouse).alerts
     spark = session(context, settings)
     alerts.require(spark)
-    rows = standing(alerts.read(spark))
+    rows = alerts.read(spark)
     if rule is not None:
         rows = rows.where(F.col("rule") == F.lit(rule))
     if key is not None:
         source = pipeline.windows[windows_name].keyed(pipeline.source)
         rows = rows.where(is_key(_values(key, source), rows.schema["key"].dataType))
     job = AlertsJob(pipeline, windows_name, settings)
-    closed_ms = job.closed_through_ms(spark)
-    final = job.window_tables.final_windows.read(spark)
-    closed = F.lit(closed_ms).cast("bigint")
-    lasting = whole_episodes(episodes(rows), final, job.windows.spec, job.rules, closed)
+    lasting = job.whole_episodes(spark, rows)
     length = timestamp_to_ms("until") - timestamp_to_ms("episode_start")
     worst = lasting.orderBy(F.desc("severity"), length.desc(), "episode_start", "rule", "key")
     row_key = pipeline.windows[windows_name].row_key
@@ -66,6 +64,23 @@ def list_episodes(
         for row in worst.limit(limit + 1).collect()
     ]
     print_rows((*names, "state", "window_end", "worst alert"), found, limit)
+
+
+def silence_severities(
+    context: typer.Context, settings: Settings, pipeline: Pipeline, windows_name: str
+) -> SilenceSeverities:
+    """The severities of the silences of a definition, for a report, which computes no rule."""
+    job = AlertsJob(pipeline, windows_name, settings)
+    alerts = job.window_tables.alerts
+    spark = session(context, settings)
+    if not alerts.exists(spark):
+        return {}
+    lasting = job.whole_episodes(spark, alerts.read(spark)).where("ends_empty")
+    rows = lasting.select("rule", "key", "episode_start", "severity").toArrow()
+    return {
+        (row["rule"], key_text(row["key"]), row["episode_start"]): row["severity"]
+        for row in python_rows(rows)
+    }
 
 
 def list_records(

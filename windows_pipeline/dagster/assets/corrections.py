@@ -67,6 +67,8 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         config = context.op_config
         first = _day(config, "from")
         last = _day(config, "to") if "to" in config else None
+        if last is not None and last < first:
+            raise dg.Failure(f"to: must not be before from, {first}, but is {last}")
         session: SparkSession = spark.spark_session
         names = _published(session)
         events = ResultEvents(pipeline, settings, session)

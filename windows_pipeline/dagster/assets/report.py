@@ -222,20 +222,28 @@ class InstanceReport:
         self._pipeline = pipeline
         self._events = events
         self._of_jobs: list[Event] = []
+        self._failure: str | None = None
 
     def job(self, name: str, result: JobResult) -> None:
         """Takes the result of the job whose first table has the name; `end` reports it."""
         self._of_jobs += self._events.of_job(name, result)
 
+    def failed(self, reason: str) -> None:
+        """Takes why the command did not do all that it was to do; the run of `end` fails by it."""
+        self._failure = reason
+
     def end(self) -> None:
         """Reports the results of all jobs, in a run of the job `NAME_in_shell`."""
         events, self._of_jobs = self._of_jobs, []
-        if not events:
+        failure, self._failure = self._failure, None
+        if not events and failure is None:
             return
 
         @dg.op(name="show", out={})
         def show() -> Iterator[Event]:
             yield from in_order(self._instance, events)
+            if failure is not None:
+                raise dg.Failure(failure)
 
         @dg.job(
             name=f"{self._pipeline.name}_in_shell",
@@ -248,7 +256,7 @@ class InstanceReport:
         stored = in_shell.execute_in_process(
             instance=self._instance, run_config=_QUIET, raise_on_error=False
         )
-        if not stored.success and not any(map(_blocks, events)):
+        if not stored.success and failure is None and not any(map(_blocks, events)):
             raise RuntimeError(f"run {stored.run_id} failed")
 
     def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:

@@ -8,6 +8,7 @@ again from raw_events; those of the source's tables have none, as only the strea
 
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import chain
 
 import dagster as dg
 
@@ -27,7 +28,7 @@ from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import RawEventsJob, check_published
 from windows_pipeline.jobs.days.chain import checked_days
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.bad_files import bad_file_in
+from windows_pipeline.sources.bad_files import BadFileError, bad_file_in
 from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.text.counts import counted
@@ -76,15 +77,19 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             yield from events.of_stream(batches)
             arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
             days = _days_to_check(batches, read_log(session, arrival_log))
-            for name, found in checked_days(session, pipeline, settings, days) if days else ():
-                yield from in_order(context.instance, events.of_published(name, found, days))
+            checked = checked_days(session, pipeline, settings, days) if days else ()
+            found = (events.of_published(name, results, days) for name, results in checked)
+            yield from in_order(context.instance, chain.from_iterable(found))
 
         try:
             run_stream(session, pipeline, settings, every=every, on_batch=report)
         except Exception as error:
-            if batches and bad_file_in(error) is not None:  # those before the bad file's
+            bad = bad_file_in(error)
+            if bad is None:
+                raise
+            if batches:  # those before the bad file's
                 yield from published()
-            raise
+            raise _stopped(pipeline.name, bad) from None
         yield from published()
 
     @dg.job(
@@ -123,6 +128,14 @@ def source_assets(
         yield from with_targets(context.instance, evaluations)
 
     return [*(table_spec(pipeline, table, [], days) for table in job.tables), check]
+
+
+def _stopped(name: str, bad: BadFileError) -> dg.Failure:
+    return dg.Failure(
+        f"{bad}. The file's micro-batch is not ingested, and the stream has stopped before it. Fix "
+        f"or remove each file, then run the job {name}_stream again, or: windows-pipeline stream "
+        f"{name}"
+    )
 
 
 def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:
