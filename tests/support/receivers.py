@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
@@ -25,12 +25,14 @@ class Receiver:
         answers: The statuses of its next answers; 200 after these.
         bodies: The bodies of the messages that it took, as JSON.
         ids: The header Idempotency-Key of every request.
+        before_answer: Called between a request and its answer.
     """
 
     url: str = ""
     answers: list[int] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     ids: list[str | None] = field(default_factory=list)
+    before_answer: Callable[[], None] | None = None
 
     @property
     def events(self) -> list[tuple[Any, str]]:
@@ -51,6 +53,8 @@ def receiver() -> Iterator[Receiver]:
             status = taken.answers.pop(0) if taken.answers else 200
             if status == 200:
                 taken.bodies.append(json.loads(content))
+            if taken.before_answer is not None:
+                taken.before_answer()
             self.send_response(status)
             self.send_header("Location", taken.url)
             self.send_header("Content-Length", "0")

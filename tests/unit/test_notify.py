@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from datetime import date, timedelta
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,6 @@ from tests.support.notified import DAY, NOW, SINCE, Notified
 from tests.support.pipeline_texts import FLIGHTS, changed
 from tests.support.receivers import Receiver, receiver
 from tests.support.written_tables import write_rows
-from windows_pipeline.notify import senders
 from windows_pipeline.notify.delivered import BusyError, delivered_log
 from windows_pipeline.storage.catalog import firing_tables
 from windows_pipeline.text.problems import ConfigError
@@ -154,21 +155,21 @@ def test_an_outage_loses_nothing(project: Notified, hook: Receiver) -> None:
 
 
 def test_a_command_that_is_killed_sends_again_with_the_same_ids(
-    project: Notified, hook: Receiver, monkeypatch: pytest.MonkeyPatch
+    project: Notified, hook: Receiver
 ) -> None:
     """Between a message and its line in the log; a torn line is as if it were not there."""
     project.happen({}, {"key": "LGA"})
-    send = senders.post
+    command = get_context("spawn").Process(target=project.deliver)
 
-    def killed(url: str, message_id: str, content: bytes) -> None:
-        send(url, message_id, content)
+    def kill_at_the_second() -> None:
         if len(hook.bodies) == 2:
-            raise KeyboardInterrupt
+            command.kill()
 
-    monkeypatch.setattr(senders, "post", killed)
-    with pytest.raises(KeyboardInterrupt):
-        project.deliver()
-    monkeypatch.setattr(senders, "post", send)
+    hook.before_answer = kill_at_the_second
+    command.start()
+    command.join()
+    assert command.exitcode == -signal.SIGKILL
+    hook.before_answer = None
     with project.log.open("a") as log:
         log.write('{"id": "id2", "target": "peo')
     project.deliver()
