@@ -26,7 +26,7 @@ class BatchFirings:
     Attributes:
         job: The definition and its tables.
         batch: The micro-batch's number.
-        scope: The units and close times of the micro-batch.
+        scope: The arrival units and close times of the micro-batch.
         before: How far the merge of the source partitions had come before the micro-batch.
         after: How far it has come after the micro-batch.
     """
@@ -70,12 +70,12 @@ class BatchFirings:
         return appends
 
     def _resumed(self, from_ms: int) -> list[Resumed]:
-        """The idle partitions that resumed in the units that are read."""
+        """The idle partitions that resumed in the arrival units that are read."""
         first = min(read.arrival_unit for read in self.scope.reads(from_ms))
         return [part for part in self.after.resumed if part.arrival_unit >= first]
 
     def _unit(self) -> Column:
-        """The micro-batch's unit whose merge had the record after which a window fired."""
+        """The micro-batch's arrival unit whose merge had the record after which a window fired."""
         position = F.struct("_stream_time_ms", F.col(f"{AFTER}_merged_as").alias("_merged_as"))
         with_records = self.scope.with_records
         merged = [
