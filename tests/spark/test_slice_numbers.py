@@ -51,7 +51,7 @@ MULTIPLES = st.tuples(
 
 
 def exact(limbs: Sequence[int], power: int) -> Fraction:
-    whole = sum(limb << LIMB_BITS * place for place, limb in enumerate(limbs))
+    whole = sum(limb << LIMB_BITS * index for index, limb in enumerate(limbs))
     return Fraction(whole) * Fraction(2) ** power
 
 

@@ -55,13 +55,13 @@ def test_each_record_is_explained_as_the_oracle_counts_it(kind: str, data: st.Da
         for record in case.records:
             day = FIRST_DAY + timedelta(days=record.unit)
             at = EPOCH + record.event_time * MS
-            place = (str(record.source_partition), record.offset)
+            position = (str(record.source_partition), record.offset)
             (explained,) = (
                 each
                 for each in explainer.at(record.key, at, at, 100).records
-                if (each.arrival_unit, each.source_partition, each.offset) == (day, *place)
+                if (each.arrival_unit, each.source_partition, each.offset) == (day, *position)
             )
-            assert explainer.arrived(*place, day, 1).records == (explained,)
+            assert explainer.arrived(*position, day, 1).records == (explained,)
             counting = sorted(
                 (each.start, each.end)
                 for each in standing

@@ -93,7 +93,7 @@ def test_only_what_may_not_fit_can_fail(text: str, *, may_fail: bool) -> None:
         ("case when paid then price else 'x' end", "returns a number or a string; make all its"),
         ("sum(price)",
          "SUM(price) is an aggregate within an expression, which is over the columns of one"),
-        ("round(price, quantity)", "round takes a whole number of places of up to 99; write one"),
+        ("round(price, quantity)", "round takes a whole number of decimals of up to 99; write one"),
         ("null", "is no value of a record; name a column"),
         ("interval 3 days", "is no value of a record; name a column"),
         ("reflect('java.lang.System', 'exit', 1)", "uses reflect(), which rules cannot use"),

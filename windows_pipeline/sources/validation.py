@@ -247,9 +247,9 @@ def _places(text: Column) -> Column:
     digits = F.concat(whole, after)
     zeros_at_end = F.length(digits) - F.length(F.rtrim(digits, F.lit("0")))
     shift = F.coalesce(exponent.try_cast("int"), F.lit(0))
-    places = F.length(after) - zeros_at_end - shift
+    decimals = F.length(after) - zeros_at_end - shift
     # Zero would need a negative number of digits, as all its digits are zeros at the end.
-    return F.when(text.rlike(_NUMBER), F.when(digits.rlike("[1-9]"), places).otherwise(0))
+    return F.when(text.rlike(_NUMBER), F.when(digits.rlike("[1-9]"), decimals).otherwise(0))
 
 
 def _event_ms(source: Source) -> Column:
