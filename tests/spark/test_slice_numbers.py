@@ -67,7 +67,10 @@ def sums_of(case: WindowedCase) -> list[float]:
     powers = np.array([power for power, _ in present], np.int64)
     limbs = np.array([limbs for _, limbs in present], np.int64).reshape(-1, 3).T.copy()
     by = np.ones(len(case.inside), np.int64)
-    sums = running_sum_of_multiples(case.records.windows, powers, limbs, LIMB_BITS, by)
+    no = np.zeros(len(powers), np.int64)
+    sums = running_sum_of_multiples(
+        case.records.windows, powers, limbs, LIMB_BITS, by, nans=no, above=no, below=no
+    )
     return [float(total) for total in sums]
 
 
