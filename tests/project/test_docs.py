@@ -29,7 +29,7 @@ PAGES = [page for page in EVERY_PAGE if page.name != "CHANGELOG.md"]
 BASES = (ROOT, ROOT / "windows_pipeline", ROOT / "tests")
 PACKAGES = ("windows_pipeline", "benchmarks", "demo", "assets", "resources", "tests")
 MADE_BY_RUNS = (".venv", ".cache", ".dagster_home", "data", "warehouse", "docs", "dist")
-"""Folders in which a page may name what is not in the repository; of docs, links tell."""
+"""Folders in which a page may name what is not in the repository; the test of links checks docs."""
 SUFFIXES = (".py", ".md", ".yaml", ".toml", ".sh", ".lock", ".jsonl", ".xml")
 NAMED_BY_USERS = (
     *("columns", "aggregates", "alerts", "windows", "options", "spark", "small_batches"),

@@ -95,7 +95,7 @@ def test_windows_and_late_records_are_the_oracles(spark: SparkSession, kind: str
         ]
         for case in cases
     ]
-    # The case with the most late records and final windows tells the most.
+    # The case with the most late records and final windows proves the most.
     answers = [
         answer_batch(batch, case.definition) for batch, case in zip(batches, cases, strict=True)
     ]

@@ -115,7 +115,7 @@ class Project:
             write_unchecked(job, spark, days)
 
     def rows(self, table: str) -> list[tuple[object, ...]]:
-        """All rows of a derived table, sorted; the text of each value tells bits apart."""
+        """All rows of a derived table, sorted; as text, in which different bits differ."""
         found = stored_rows(getattr(self.windows, table))
         return sorted(tuple(repr(value) for value in row) for row in found)
 

@@ -362,7 +362,7 @@ def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> Win
 
 
 def texts(rows: Iterable[object]) -> list[str]:
-    """Rows in one order, comparable to the bit: repr tells NaN, 1 from 1.0 and 0.0 from -0.0."""
+    """Rows in one order, comparable to the bit: repr distinguishes NaN, 1, 1.0 and -0.0."""
     return sorted(map(repr, rows))
 
 

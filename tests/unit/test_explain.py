@@ -122,7 +122,7 @@ def test_a_filter_lets_records_out_or_leaves_the_question_to_spark(tmp_path: Pat
     ).store
     unsure = asking.explain("JFK", NOON)
     assert fates(unsure) == [(0, "undecided", [-60, -30, 0])]
-    assert "only Spark can tell whether it passes the filter: abs(dep" in unsure.records[0].reason
+    assert "only Spark can decide whether it passes the filter: abs(dep" in unsure.records[0].reason
 
 
 def test_records_are_found_by_the_key_of_the_definition(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_a_retraction_is_sent_where_the_episode_was(project: Notified, hook: Rec
     gone = {"retracted_by": 1}
     project.happen({}, {"key": "LGA", "arrival_unit": date(2012, 1, 1)})
     project.deliver()
-    project.take_back("id1", "id2")
+    project.retract("id1", "id2")
     project.happen(
         {"event": "retracted", "correction": 1},
         {"event": "retracted", "correction": 1, "key": "LGA"},
@@ -280,7 +280,7 @@ def test_nothing_of_the_data_is_markup_in_slack(
     assert "for &lt;!channel&gt; &amp; &lt;http://x|y&gt; [31m *a* b since" in first
 
 
-def test_a_dry_run_tells_nobody(project: Notified, hook: Receiver) -> None:
+def test_a_dry_run_notifies_nobody(project: Notified, hook: Receiver) -> None:
     project.happen({})
     sent = project.deliver(dry_run=True)["people"]
     assert (sent.events, hook.ids) == (1, [])
@@ -323,7 +323,7 @@ def test_one_command_at_a_time_delivers(project: Notified, hook: Receiver) -> No
     assert hook.ids == []
 
 
-def test_before_the_first_run_there_is_nothing_to_tell(project: Notified) -> None:
+def test_before_the_first_run_there_is_nothing_to_send(project: Notified) -> None:
     assert project.deliver()["people"].events == 0
     (project.folder / "warehouse" / "flights").mkdir(parents=True)
     assert project.deliver()["people"].events == 0

@@ -73,7 +73,7 @@ def test_numbers(function: str, values: Values, result: object) -> None:
     """Rules A6, G1 and G2; what has one right answer, whatever the order."""
     for ordered in (values, values[::-1]):
         found = aggregate(function, ordered, [0] * len(values))
-        assert repr(found) == repr(result)  # tells NaN, 1 from 1.0, 0.0 from -0.0
+        assert repr(found) == repr(result)  # distinguishes NaN, 1 from 1.0, 0.0 from -0.0
 
 
 @pytest.mark.parametrize(

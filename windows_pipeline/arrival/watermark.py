@@ -136,7 +136,7 @@ def reads_from(timeline: Timeline, from_ms: Mapping[date, int]) -> list[Read]:
         timeline: The arrival units.
         from_ms: For each computed day, the event time from which records matter to its windows.
     """
-    # If no arrival unit up to one reaches the wanted event time, no earlier arrival unit does.
+    # If no arrival unit up to one has so late an event time, no earlier one has.
     latest_so_far_ms = list(accumulate((unit.max_event_time_ms for unit in timeline.units), max))
     reads = []
     for day, earliest_ms in from_ms.items():

@@ -158,7 +158,7 @@ class BatchWindows:
 
     @property
     def earlier_records(self) -> int:
-        """The most earlier records that the micro-batch reads; 0 if only a query could tell."""
+        """The most earlier records that the micro-batch reads; 0 if only a query can count them."""
         if needs_records(self.job.windows.spec):
             return 0
         return self.job.source.raw_events.rows_since(self.fresh.sparkSession, self._from_ms)

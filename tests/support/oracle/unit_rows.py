@@ -77,14 +77,14 @@ def in_time(records: Sequence[Record], grace: int) -> list[Record]:
 def final_rows(
     records: Sequence[Record], units: int, definition: RowDefinition | CountDefinition, grace: int
 ) -> list[UnitRow]:
-    """The rows that each unit settles: the first one after which its close time is beyond them."""
+    """The rows that each unit makes final: the first after which the close time is beyond them."""
     return [row for row, _ in final_rows_with_records(records, units, definition, grace)]
 
 
 def final_rows_with_records(
     records: Sequence[Record], units: int, definition: RowDefinition | CountDefinition, grace: int
 ) -> list[tuple[UnitRow, list[Record]]]:
-    """The rows that each unit settles, each with the records that its window holds."""
+    """The rows that each unit makes final, each with the records that its window holds."""
     found: dict[object, tuple[UnitRow, list[Record]]] = {}
     for unit in range(units):
         come = [one for one in in_time(records, grace) if one.unit <= unit]
@@ -107,7 +107,7 @@ def final_rows_with_records(
 def final_rows_of_frames(
     records: Sequence[Record], units: int, frames: Mapping[str, RowsAround], grace: int
 ) -> list[FramesRow]:
-    """The rows of several frames that each unit settles; see `final_rows`.
+    """The rows of several frames that each unit makes final; see `final_rows`.
 
     A row's window holds what lies between the outermost bounds, by time and by rows.
     """

@@ -57,7 +57,7 @@ def records_of_window(
     Raises:
         NoTableError: A table does not exist.
         TableDamagedError: A file of a table is damaged.
-        UnreadableTableError: Only Spark can read a table, or can tell whether a record passes the
+        UnreadableTableError: Only Spark can read a table, or can decide whether a record passes the
             definition's filter.
     """
     windows = pipeline.windows[windows_name]
