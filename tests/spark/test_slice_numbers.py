@@ -67,9 +67,9 @@ def sums_of(case: WindowedCase) -> list[float]:
     powers = np.array([power for power, _ in present], np.int64)
     limbs = np.array([limbs for _, limbs in present], np.int64).reshape(-1, 3).T.copy()
     by = np.ones(len(case.inside), np.int64)
-    no = np.zeros(len(powers), np.int64)
+    none = np.zeros(len(powers), np.int64)
     sums = running_sum_of_multiples(
-        case.records.windows, powers, limbs, LIMB_BITS, by, nans=no, above=no, below=no
+        case.records.windows, powers, limbs, LIMB_BITS, by, nans=none, above=none, below=none
     )
     return [float(total) for total in sums]
 
