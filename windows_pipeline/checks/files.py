@@ -56,14 +56,14 @@ class Finding(NamedTuple):
         file: The file's path below the table's folder; None if rows are wrong, not a file.
         what: What is wrong.
         fix: How to fix it.
-        unit: The arrival unit of the file or rows; None if it is not known.
+        arrival_unit: The arrival unit of the file or rows; None if it is not known.
     """
 
     table: str
     file: str | None
     what: str
     fix: Fix
-    unit: date | None = None
+    arrival_unit: date | None = None
 
 
 class FilesResult(NamedTuple):

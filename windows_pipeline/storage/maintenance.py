@@ -19,19 +19,20 @@ class Maintained:
     """What maintenance did to a table.
 
     Attributes:
-        units: The arrival units whose files were joined and clustered.
+        arrival_units: The arrival units whose files were joined and clustered.
         files_before: The number of their files before.
         files_after: The number of their files after.
     """
 
-    units: list[date]
+    arrival_units: list[date]
     files_before: int
     files_after: int
 
     def __str__(self) -> str:
         """A summary, such as `3 arrival units joined, 12 files to 3`."""
-        units, files = counted(len(self.units), "arrival unit"), counted(self.files_before, "file")
-        return f"{units} joined, {files} to {self.files_after}"
+        joined = counted(len(self.arrival_units), "arrival unit")
+        files = counted(self.files_before, "file")
+        return f"{joined} joined, {files} to {self.files_after}"
 
 
 def maintain(spark: SparkSession, table: Table) -> Maintained:
