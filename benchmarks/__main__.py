@@ -55,18 +55,18 @@ def main(
         progress = stack.enter_context(Progress(*columns, console=console, transient=True))
         task = progress.add_task("")
 
-        def tell(text: str) -> None:
+        def report(text: str) -> None:
             progress.update(task, description=text)
             if not console.is_terminal:
                 console.print(text)
 
-        engines = stack.enter_context(Engines(tell))
+        engines = stack.enter_context(Engines(report))
         for one in works:
             resources = Resources(one.cores or cores, memory_gib, limit_gib)
             wanted = 1 if quick else min(runs, _max_runs(one))
             able = [way for way in ways if way.takes(one.work)]
             engines.use(resources)
-            measured = compare(one.work, able, wanted, engines, tell, patience_s)
+            measured = compare(one.work, able, wanted, engines, report, patience_s)
             found = results.entry(one, measured, resources)
             entries = results.with_entry(results.load(folder), one.name, found)
             results.save(folder, entries)

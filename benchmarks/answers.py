@@ -27,20 +27,20 @@ class Answer:
         counts: The sum of n.
         sums: The sum of s.
         maxima: The sum of m.
-        places: The sum of the windows' places: (end in ms + 31 * key) mod 1009.
-        placed_counts: The sum of place * n.
-        placed_sums: The sum of place * s.
-        placed_maxima: The sum of place * m.
+        weights: The sum of the windows' weights w: (end in ms + 31 * key) mod 1009.
+        weighted_counts: The sum of w * n.
+        weighted_sums: The sum of w * s.
+        weighted_maxima: The sum of w * m.
     """
 
     windows: int
     counts: int
     sums: int
     maxima: int
-    places: int
-    placed_counts: int
-    placed_sums: int
-    placed_maxima: int
+    weights: int
+    weighted_counts: int
+    weighted_sums: int
+    weighted_maxima: int
 
 
 def require_same(what: str, answers: Mapping[str, Answer]) -> None:

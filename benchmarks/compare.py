@@ -16,7 +16,7 @@ from benchmarks.process_tree import machine_busy_s
 from benchmarks.ways import OURS, Way
 from benchmarks.workload import MAX_RECORDS_IN_MEMORY, Kind, Workload
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 _SLOW_S = 20.0
 _QUIET_CORES = 0.2
@@ -54,7 +54,7 @@ class Measured:
 
     @property
     def is_enough(self) -> bool:
-        """Whether more runs would tell nothing."""
+        """Whether more runs would add nothing."""
         quiet = [run for run in self.runs if run.others_cores <= _QUIET_CORES]
         slow = any(run.seconds > _SLOW_S for run in self.runs)
         return bool(self.failure) or slow or len(quiet) >= self.wanted
@@ -63,9 +63,9 @@ class Measured:
 class Engines:
     """The engines' processes, each started when it is first asked for."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, report: Report) -> None:
         self._resources = Resources()
-        self._tell = tell
+        self._report = report
         self._running: dict[str, EngineProcess] = {}
         self._loaded: dict[str, Workload] = {}
 
@@ -73,7 +73,7 @@ class Engines:
         """The engine with this work's records."""
         engine = self._running.get(name)
         if engine is None:
-            self._tell(f"starting {name}")
+            self._report(f"starting {name}")
             engine = self._running[name] = EngineProcess(name, self._resources)
         if self._loaded.get(name) != work:
             engine.load(work.dataset.write(CACHE), work)
@@ -113,7 +113,12 @@ class Engines:
 
 
 def compare(
-    work: Workload, ways: Sequence[Way], runs: int, engines: Engines, tell: Tell, patience_s: float
+    work: Workload,
+    ways: Sequence[Way],
+    runs: int,
+    engines: Engines,
+    report: Report,
+    patience_s: float,
 ) -> list[Measured]:
     """Measures the ways in turns: ours, another, the next one, ours again, and so on.
 
@@ -126,14 +131,14 @@ def compare(
         ways: Ours among them.
         runs: How many runs of each count.
         engines: The engines.
-        tell: Called with a text for each step.
+        report: Called with a text for each step.
         patience_s: How long a run may wait for others to leave the processors.
 
     Raises:
         DifferentAnswersError: Two ways answer differently.
     """
     measured = [Measured(way, runs) for way in ways]
-    _check(work, measured, engines, tell)
+    _check(work, measured, engines, report)
     alone = work.dataset.records > MAX_RECORDS_IN_MEMORY
     if alone:
         engines.end_all()
@@ -141,7 +146,7 @@ def compare(
         for one in measured:
             if one.is_enough:
                 continue
-            tell(f"{work.name}: {one.way.name}, run {turn}")
+            report(f"{work.name}: {one.way.name}, run {turn}")
             try:
                 if turn == 0 and not alone:
                     _warm(work, one.way, engines)
@@ -177,7 +182,7 @@ def _run_alone(work: Workload, way: Way, engines: Engines) -> Run:
         engines.end(way.engine)
 
 
-def _check(work: Workload, measured: Sequence[Measured], engines: Engines, tell: Tell) -> None:
+def _check(work: Workload, measured: Sequence[Measured], engines: Engines, report: Report) -> None:
     """Asserts that all ways find the same windows.
 
     Of aggregates that no other way computes there is nothing to compare.
@@ -191,7 +196,7 @@ def _check(work: Workload, measured: Sequence[Measured], engines: Engines, tell:
     for (asked_of, left_only), them in others.items():
         answers = {}
         for one in (ours, *them):
-            tell(f"{asked_of.name}: answer of {one.way.name}")
+            report(f"{asked_of.name}: answer of {one.way.name}")
             try:
                 engine = engines.loaded(one.way.engine, asked_of)
                 answers[one.way.name] = engine.answer(one.way.name, left_only=left_only)

@@ -73,8 +73,8 @@ def main(
 
 def _settings(folder: Path) -> Settings:
     base = load_settings(Path(__file__).parent.parent)
-    places = {"warehouse": str(folder / "warehouse"), "landing": str(folder), "pipelines": folder}
-    return base.model_copy(update=places)
+    folders = {"warehouse": str(folder / "warehouse"), "landing": str(folder), "pipelines": folder}
+    return base.model_copy(update=folders)
 
 
 def _day(number: int) -> date:
@@ -87,8 +87,8 @@ def _land(folder: Path, name: str, days: int, records: int) -> Pipeline:
     for number in range(days):
         day = _day(number)
         start = datetime(day.year, day.month, day.day, tzinfo=UTC)
-        place = folder / name / day.isoformat()
-        place.mkdir(parents=True)
+        day_folder = folder / name / day.isoformat()
+        day_folder.mkdir(parents=True)
         came = sorted(random_.uniform(0, 86_399) for _ in range(records))
         lines = [
             json.dumps(
@@ -101,7 +101,7 @@ def _land(folder: Path, name: str, days: int, records: int) -> Pipeline:
             )
             for second in came
         ]
-        (place / "records.jsonl").write_text("\n".join(lines))
+        (day_folder / "records.jsonl").write_text("\n".join(lines))
     file = folder / f"{name}.yaml"
     file.write_text(_PIPELINE.format(name=name))
     return load_pipeline(file)

@@ -98,12 +98,12 @@ def land(
 ) -> None:
     """Writes the next records, up to two seconds out of order, and lands them at once."""
     draw = np.random.default_rng((450, number))
-    places = np.arange(records) + (number * records if first is None else first)
+    indices = np.arange(records) + (number * records if first is None else first)
     behind = draw.integers(0, OUT_OF_ORDER_MS, records)
     table = pa.table(
         {
             "key": np.char.add("k", draw.integers(0, keys, records).astype(str)),
-            "at": _START_MS + places * step_us // 1_000 - behind,
+            "at": _START_MS + indices * step_us // 1_000 - behind,
             "value": draw.integers(0, 1_000, records),
         }
     )

@@ -122,14 +122,14 @@ def history(
 
 def _measure_peer(landing: Path, files: int, ours: DataFrame) -> None:
     """Runs the peer on what has landed, and holds its windows against ours."""
-    place = landing.parent / "peer"
-    query = start_peer(ours.sparkSession, landing, place, WINDOW_MS, OUT_OF_ORDER_MS, files)
+    peer_folder = landing.parent / "peer"
+    query = start_peer(ours.sparkSession, landing, peer_folder, WINDOW_MS, OUT_OF_ORDER_MS, files)
     query.awaitTermination()
     # The first one warms up; those without records only close windows.
     batches = [one for one in query.recentProgress if one.numInputRows][1:]
     seconds = sum(one.batchDuration for one in batches) / 1_000
     rows = sum(one.numInputRows for one in batches)
-    theirs = ours.sparkSession.read.format("delta").load(str(place / "windows"))
+    theirs = ours.sparkSession.read.format("delta").load(str(peer_folder / "windows"))
     ended = F.unix_millis("window_end").alias("window_end")
     same = ours.select("key", ended, "record_count", "total", "most")
     different = same.exceptAll(theirs).count() + theirs.exceptAll(same).count()

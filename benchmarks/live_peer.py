@@ -100,14 +100,14 @@ def sliding(
 
 
 def start_peer(
-    spark: SparkSession, landing: Path, place: Path, difference_ms: int, grace_ms: int, files: int
+    spark: SparkSession, landing: Path, folder: Path, difference_ms: int, grace_ms: int, files: int
 ) -> StreamingQuery:
     """Starts the stream over what has landed; it ends when all is in.
 
     Args:
         spark: The session; its state is kept by RocksDB, which the function needs.
         landing: A folder of Parquet files.
-        place: Where its table and checkpoint go.
+        folder: Where its table and checkpoint go.
         difference_ms: The windows' time difference.
         grace_ms: How far the watermark lies behind.
         files: How many a micro-batch takes.
@@ -128,5 +128,5 @@ def start_peer(
         )
     )
     writer = windows.writeStream.format("delta").outputMode("append")
-    writer = writer.option("checkpointLocation", str(place / "checkpoint"))
-    return writer.trigger(availableNow=True).start(str(place / "windows"))
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
+    return writer.trigger(availableNow=True).start(str(folder / "windows"))

@@ -49,16 +49,16 @@ def _lines(axes: Axes, entries: list[Entry], across: str, label: str) -> None:
     for way in ways:
         measured = [(one[across], one["ways"].get(way, {})) for one in entries]
         points = sorted(
-            (place, figures["median_s"], figures["others_cores"])
-            for place, figures in measured
+            (x, figures["median_s"], figures["others_cores"])
+            for x, figures in measured
             if "median_s" in figures
         )
-        places, seconds, others = zip(*points, strict=True) if points else ((), (), ())
+        xs, seconds, others = zip(*points, strict=True) if points else ((), (), ())
         width = 2.5 if way == OURS.name else 1.2
         colour = colours(list(WAYS).index(way))
-        axes.plot(places, seconds, label=way, linewidth=width, color=colour, marker=".")
+        axes.plot(xs, seconds, label=way, linewidth=width, color=colour, marker=".")
         # A hollow point: others used the processors as well.
         filled = ["none" if busy > BUSY_CORES else colour for busy in others]
-        axes.scatter(places, seconds, facecolors=filled, edgecolors=colour, zorder=3)
+        axes.scatter(xs, seconds, facecolors=filled, edgecolors=colour, zorder=3)
     axes.set(xscale="log", yscale="log", xlabel=label, ylabel="seconds")
     axes.grid(alpha=0.3, which="both")

@@ -40,7 +40,7 @@ class PolarsEngine(Engine):
 
     def answer(self, way: str, *, left_only: bool) -> Answer:
         """Sums up distinct windows."""
-        place = (pl.col("window_end_ms") + 31 * pl.col("key")) % 1009
+        weight = (pl.col("window_end_ms") + 31 * pl.col("key")) % 1009
         names = ["n", "s", "m"]
         sums = (
             self._windows()
@@ -48,8 +48,8 @@ class PolarsEngine(Engine):
             .select(
                 pl.len().cast(pl.Int64).alias("windows"),
                 *(pl.col(name).sum() for name in names),
-                place.sum().alias("places"),
-                *((place * pl.col(name)).sum().alias(f"placed_{name}") for name in names),
+                weight.sum().alias("weights"),
+                *((weight * pl.col(name)).sum().alias(f"weighted_{name}") for name in names),
             )
         )
         return Answer(*sums.collect().row(0))

@@ -43,7 +43,7 @@ def processor_s(pid: int) -> float:
 def machine_busy_s() -> float:
     """Processor time that the whole machine has spent since it started."""
     numbers = [int(field) for field in _text(_PROC / "stat").splitlines()[0].split()[1:9]]
-    return sum(n for place, n in enumerate(numbers) if place not in _IDLE_FIELDS) / _TICKS_PER_S
+    return sum(n for index, n in enumerate(numbers) if index not in _IDLE_FIELDS) / _TICKS_PER_S
 
 
 class PeakMemory:

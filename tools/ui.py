@@ -113,7 +113,7 @@ def _end(dagster: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         for number, most_seconds in _MOST_SECONDS.items():
             if number is signal.SIGINT:
-                dagster.send_signal(number)  # it tells the others to end
+                dagster.send_signal(number)  # Dagster then ends the others
             else:
                 os.killpg(dagster.pid, number)
             end = time.monotonic() + most_seconds

@@ -43,11 +43,11 @@ public final class FlinkWindows {
   public static final class Records implements GeneratorFunction<Long, Row> {
     @Override
     public Row map(Long number) {
-      int place = number.intValue();
-      int nanos = (int) Math.floorMod(times[place], 1000L) * 1_000_000;
-      long second = Math.floorDiv(times[place], 1000L);
+      int index = number.intValue();
+      int nanos = (int) Math.floorMod(times[index], 1000L) * 1_000_000;
+      long second = Math.floorDiv(times[index], 1000L);
       LocalDateTime time = LocalDateTime.ofEpochSecond(second, nanos, ZoneOffset.UTC);
-      return Row.of(keys[place], time, values[place], times[place]);
+      return Row.of(keys[index], time, values[index], times[index]);
     }
   }
 

@@ -127,9 +127,9 @@ public final class KafkaWindows {
         KeyValue<Windowed<Long>, long[]> window = windows.next();
         long key = window.key.key();
         long endMs = window.key.window().start() + differenceMs;
-        long place = (endMs + 31 * key) % 1009;
+        long weight = (endMs + 31 * key) % 1009;
         long[] of = window.value;
-        long[] terms = {1, of[0], of[1], of[2], place, place * of[0], place * of[1], place * of[2]};
+        long[] terms = {1, of[0], of[1], of[2], weight, weight * of[0], weight * of[1], weight * of[2]};
         IntStream.range(0, sums.length).forEach(field -> sums[field] += terms[field]);
       }
     }

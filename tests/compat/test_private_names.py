@@ -30,7 +30,7 @@ PRIVATE_ATTRIBUTES = {
     *("_jsc", "_jseq", "_jsparkSession", "_jsq", "_jssql", "_jvm", "_jwrite", "_plan", "_sc"),
     *("_session", "_unique_ids"),
 }
-"""Attributes of PySpark's and Numba's objects; of any object, as a name tells no type."""
+"""Attributes of PySpark's and Numba's objects; of any object, as a name has no type."""
 
 
 def files() -> Iterator[Path]:

@@ -111,7 +111,7 @@ def declare(folder: Path, columns: object, **source: Any) -> Pipeline:
 
 
 def land(folder: Path, *, plain: bool) -> None:
-    for place, day in enumerate(DAYS):
+    for index, day in enumerate(DAYS):
         lines = [
             json.dumps(means if plain else found)
             for found, means in records(day)
@@ -120,7 +120,7 @@ def land(folder: Path, *, plain: bool) -> None:
         file = folder / "data" / str(day) / "a.jsonl"
         file.parent.mkdir(parents=True)
         file.write_text("\n".join(lines))
-        os.utime(file, (1_000_000_000 + place, 1_000_000_000 + place))
+        os.utime(file, (1_000_000_000 + index, 1_000_000_000 + index))
 
 
 def rows(pipeline: Pipeline, settings: Settings) -> dict[str, list[str]]:

@@ -74,11 +74,11 @@ def listed(spark: SparkSession, project: Project, number: int) -> dict[tuple[Any
 def what_differs(before: Rows, after: Rows) -> dict[tuple[Any, ...], Any]:
     """The expected rows, compared in Python from the state before and after."""
     found = {}
-    for place in before.keys() | after.keys():
-        old, new = before.get(place), after.get(place)
+    for window_key in before.keys() | after.keys():
+        old, new = before.get(window_key), after.get(window_key)
         if old != new:
             what = "added" if old is None else "retracted" if new is None else "changed"
-            found[place] = (what, old, new)
+            found[window_key] = (what, old, new)
     return found
 
 
@@ -200,10 +200,10 @@ def test_a_mended_raw_day_becomes_a_correction(
         for change in ("update_preimage", "update_postimage", "delete", "insert")
     }
     assert of_type["update_preimage"] | of_type["delete"] == {
-        place: old for place, (_, old, _) in expected.items() if old
+        window_key: old for window_key, (_, old, _) in expected.items() if old
     }
     assert of_type["update_postimage"] | of_type["insert"] == {
-        place: new for place, (_, _, new) in expected.items() if new
+        window_key: new for window_key, (_, _, new) in expected.items() if new
     }
     alerts_feed = feed(spark, own.alerts, versions[own.alerts.name])
     changes = {row["_change_type"]: row["count"] for row in counts(alerts_feed, "_change_type")}
@@ -231,7 +231,9 @@ def test_a_mended_raw_day_becomes_a_correction(
     # Corrected windows pass every check; windows that are changed without a correction fail.
     _, final, alerts_job = window_jobs(relanded.pipeline, "hourly", relanded.settings)
     assert failed(alerts_job, spark) == set()
-    corrected = next(place for place, (what, _, _) in expected.items() if what == "changed")
+    corrected = next(
+        window_key for window_key, (what, _, _) in expected.items() if what == "changed"
+    )
     delta = DeltaTable.forPath(spark, own.final_windows.location)
     version = own.final_windows.version(spark)
     delta.update(

@@ -165,9 +165,9 @@ def test_a_silence_lasts_until_the_next_record(
         f"silent {key} {_instant(since)} {_instant(until)} 1 {float(until - since)} {state} "
         for key, since, until, state in _silences(records, 1000, 10)
     ]
-    places = [said.find(text) for text in expected]
-    assert -1 not in places, said
-    assert places == sorted(places), said
+    positions = [said.find(text) for text in expected]
+    assert -1 not in positions, said
+    assert positions == sorted(positions), said
     assert said.count(" silent ") == len(expected) + 2, said  # the rule, and two states
 
 

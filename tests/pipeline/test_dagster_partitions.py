@@ -81,7 +81,7 @@ def test_a_missing_raw_day_blocks_later_days_which_then_run_backwards(
     }
     assert blocked == dict.fromkeys((day(2).isoformat(), day(3).isoformat()), "2013-01-02")
 
-    # The gap is filled; what it held back follows, the last day first, and no day before it is
+    # The gap is filled; the days that it blocked follow, the last first, and no day before it is
     # there.
     assert project.run(2, 2, "raw_events").success
     for table in DERIVED:

@@ -102,7 +102,7 @@ FIRST, SECOND, THIRD = (day(number).isoformat() for number in (1, 2, 3))
 def test_the_schedule_asks_for_the_newest_landed_days(carriers: Project, nights: Nights) -> None:
     assert nights.asked() == [(FIRST, THIRD)]
     nights.materialized("raw_events", 1, 3)
-    # What a missing day held back comes with it.
+    # The days that a missing day blocked come with it.
     assert nights.asked() == [(SECOND, THIRD)]
     nights.materialized("raw_events", 2)
     assert nights.asked() == []
@@ -145,7 +145,7 @@ def test_the_schedule_asks_again_for_a_raw_day_that_failed(nights: Nights) -> No
 
 
 def rows_reported(result: dg.ExecuteInProcessResult, table: Table) -> set[object]:
-    """How many rows of the run a table's materializations tell of."""
+    """How many rows of the run a table's materializations report."""
     made = (one for one in materializations(result) if one.asset_key == asset_key(table))
     return {one.metadata["rows_of_run"].value for one in made}
 

@@ -113,7 +113,7 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
 
 
 def test_a_checkpoint_that_is_damaged_or_lost(project: SmallProject) -> None:
-    """H1: a stream never goes on from a wrong place, and says which file is wrong."""
+    """H1: a stream does not go on from a damaged checkpoint, and names the file."""
     project.declare(stream=True)
     for number in (0, 1):
         project.land(1, f"{HEADER}a,{10 * number},1\n", f"{number}.csv")

@@ -498,7 +498,7 @@ def test_single_days_and_a_correction_give_the_same(
         assert alerts[0] == alerts[1]
     # Files are joined and clustered by the parts of a key.
     final = single.tables("pair_hops").final_windows
-    assert maintain(spark, final).units
+    assert maintain(spark, final).arrival_units
     require_the_same(single, whole, "pair_hops", ("final_windows",))
 
 

@@ -51,7 +51,7 @@ def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: Sp
     assert several[day(2)] == 3
 
     done = maintain(spark, table)
-    assert done.units == sorted(several)
+    assert done.arrival_units == sorted(several)
     assert (done.files_before, done.files_after) == (sum(several.values()), len(several))
     assert set(files_by_unit(spark, table).values()) == {1}
     assert crowded.rows("keyed_windows") == rows
@@ -59,7 +59,7 @@ def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: Sp
     assert before.count() == len(rows)
 
     again = maintain(spark, table)
-    assert (again.units, again.files_before, again.files_after) == ([], 0, 0)
+    assert (again.arrival_units, again.files_before, again.files_after) == ([], 0, 0)
 
 
 @pytest.mark.long

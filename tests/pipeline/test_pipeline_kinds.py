@@ -243,16 +243,16 @@ def test_final_results_confirm_or_withdraw_early_warnings(ran: Ran, spark: Spark
             if broken(len(firing.records), total(ran, firing, "amount")) and not firing.is_final:
                 first.setdefault((rule, firing.key, firing.start), firing)
     wanted = [
-        (ran.records[firing.after or 0].unit, *place, firing.id, "open")
-        for place, firing in first.items()
+        (ran.records[firing.after or 0].unit, *row_key, firing.id, "open")
+        for row_key, firing in first.items()
     ]
     for row in final_windows(ran.records, UNITS, DEFINITIONS["hops"], AGGREGATES["hops"]):
         for rule, broken in breaks.items():
-            place = (rule, row.key, row.start)
-            if place in first:
+            row_key = (rule, row.key, row.start)
+            if row_key in first:
                 holds = broken(row.record_count, row.values["exact"])
                 state = "confirmed" if holds else "withdrawn"
-                wanted.append((row.unit, *place, first[place].id, state))
+                wanted.append((row.unit, *row_key, first[row_key].id, state))
     table = ran.fires("hops").early_warnings
     assert table is not None
     rows = table.read(spark)
@@ -269,7 +269,7 @@ def test_final_results_confirm_or_withdraw_early_warnings(ran: Ran, spark: Spark
         (row.rule, row.key, ms(row.window_start)): ((row.arrival_unit - FIRST_DAY).days, row.state)
         for row in as_they_stand(rows).collect()
     }
-    assert stand == {place: (raised[place], settled.get(place, "open")) for place in raised}
+    assert stand == {row_key: (raised[row_key], settled.get(row_key, "open")) for row_key in raised}
     assert ran.fires("sessions").early_warnings is None
 
 
@@ -359,7 +359,7 @@ def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: s
         for check in batch.checks
         if check.name in broken
     }
-    assert [check for check, place in broken.items() if place not in failing[check]] == []
+    assert [check for check, row_key in broken.items() if row_key not in failing[check]] == []
 
 
 @pytest.mark.long
@@ -374,7 +374,9 @@ def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSessio
     closed = {(row.key, row.window_start) for row in final}
     firings.sort(key=lambda row: row["firing_id"])
     last = {(row["key"], row["window_start"]): row for row in firings}
-    late = [place for place, row in last.items() if place in closed and row["reason"] == "LATE"]
+    late = [
+        row_key for row_key, row in last.items() if row_key in closed and row["reason"] == "LATE"
+    ]
     numbered, in_order, once, shown, ended = late[:5]
     last[numbered]["firing_id"] += 1
     last[in_order]["reason"] = "EARLY"
@@ -410,7 +412,7 @@ def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSessio
         for check in batch.checks
     }
     assert set(failing) == set(broken) == {check.name for check in job.checks}
-    assert [name for name, place in broken.items() if place not in failing[name]] == []
+    assert [name for name, row_key in broken.items() if row_key not in failing[name]] == []
 
 
 def test_trace_finds_the_records_of_a_session(ran: Ran, spark: SparkSession) -> None:

@@ -410,7 +410,11 @@ def test_a_correction_lists_changed_rows(ran: Ran, spark: SparkSession) -> None:
     changes = {
         **dict.fromkeys(old.keys() - new.keys(), "retracted"),
         **dict.fromkeys(new.keys() - old.keys(), "added"),
-        **{place: "changed" for place in old.keys() & new.keys() if old[place] != new[place]},
+        **{
+            row_key: "changed"
+            for row_key in old.keys() & new.keys()
+            if old[row_key] != new[row_key]
+        },
     }
     assert {"retracted", "added"} <= set(changes.values())
     found = {

@@ -24,8 +24,8 @@ def project(
     made = Project(tmp_path, settings)
     made.declare(grace=SHORT_GRACE)
     made.land(landed_flights, 1)
-    places = {"warehouse": "warehouse", "landing": ".", "pipelines": "pipelines"}
-    written = settings.model_dump(mode="json") | places | {"dagster_home": "home"}
+    folders = {"warehouse": "warehouse", "landing": ".", "pipelines": "pipelines"}
+    written = settings.model_dump(mode="json") | folders | {"dagster_home": "home"}
     (tmp_path / "settings.yaml").write_text(yaml.safe_dump(written))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DAGSTER_HOME", raising=False)

@@ -99,7 +99,7 @@ def test_it_is_the_same_by_days_in_a_stream_and_rebuilt(
         ("b", 10): (329.0, None, ["doubled"]),
     }
     line = CODE[: CODE.index("raise ValueError")].count("\n") + 1
-    place = f"ValueError('the number of the beast') ({project.folder}/my_module.py, line {line}"
+    location = f"ValueError('the number of the beast') ({project.folder}/my_module.py, line {line}"
     failed = {
         (row["key"], row["aggregate"]): row["message"]
         for row in named_rows(project.windows.failed_windows)
@@ -107,11 +107,11 @@ def test_it_is_the_same_by_days_in_a_stream_and_rebuilt(
     assert failed == {
         ("b", "spread"): (
             "spread: my_module:spread(v) failed in the window of key 'b' from 0 to 10 (ms): "
-            f"{place}, in update)"
+            f"{location}, in update)"
         ),
         ("b", "doubled"): (
             "doubled: my_module:spread(v * 2) where s = 'ok' failed in the window of key 'b' from "
-            f"10 to 20 (ms): {place}, in update)"
+            f"10 to 20 (ms): {location}, in update)"
         ),
     }
     alerts = {(row["key"], row["spread"]) for row in named_rows(project.windows.alerts)}

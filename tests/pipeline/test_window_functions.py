@@ -137,7 +137,7 @@ def wanted_of(records: Sequence[str]) -> list[tuple[Any, ...]]:
 def test_its_rows_are_the_same_by_days_in_a_stream_and_rebuilt(
     project: SmallProject, tmp_path: Path, names: Sequence[str]
 ) -> None:
-    """Rules E3, E4, H1: of the oracle's firings; days from before the function are computed."""
+    """Rules E3, E4, H1: those of the oracle's firings, also of days before the function."""
     streamed = SmallProject(tmp_path / "q", project.base, project.capfd, project.monkeypatch)
     declare(project, names, process=False)
     declare(streamed, names, max_per_batch=1)
@@ -157,7 +157,7 @@ def test_its_rows_are_the_same_by_days_in_a_stream_and_rebuilt(
         lines = [*RECORDS[start:end], *([LAST] if end == len(RECORDS) else [])]
         text = HEADER + "".join(f"{line}\n" for line in lines)
         file = streamed.land(1 if end <= CUT else 2, text, f"{number}.csv")
-        # What was written first is read first.
+        # A stream reads first what was written first.
         os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
     status, said = streamed.ingest("stream")
     assert status == 0, said
@@ -200,10 +200,10 @@ def test_a_correction_computes_its_rows_again(project: SmallProject) -> None:
     assert wanted != wanted_of([*RECORDS, LAST])
 
 
-def test_an_error_names_its_firing_and_place_and_an_edit_is_another_definition(
+def test_an_error_names_its_firing_and_line_and_an_edit_is_another_definition(
     project: SmallProject,
 ) -> None:
-    """Rules E3, H1: earlier tables have the day; the tables of firings have none of it."""
+    """Rules E3, H1: the tables of earlier steps have the day, those of firings do not."""
     declare(project, ("w",))
     land(project, [*RECORDS, "c,1000,660,x", "c,1001,6,x"])
     status, said = project.ingest("run")

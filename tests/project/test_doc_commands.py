@@ -120,7 +120,7 @@ def commands() -> list[Command]:
 def calls() -> list[tuple[str, ...]]:
     """The different calls of the project, in an order in which each finds what it needs."""
 
-    def place(arguments: tuple[str, ...]) -> int:
+    def sort_key(arguments: tuple[str, ...]) -> int:
         name = arguments[0]
         if name in FIRST:
             return FIRST.index(name)
@@ -132,7 +132,7 @@ def calls() -> list[tuple[str, ...]]:
         arguments = tuple(asked.with_values(values_of.get(asked.name, VALUES)))
         if arguments[0] != "new" or all(one[0] != "new" for one in found):
             found.append(arguments)
-    return sorted(dict.fromkeys(found), key=place)
+    return sorted(dict.fromkeys(found), key=sort_key)
 
 
 def test_the_commands_of_the_pages_end_well(

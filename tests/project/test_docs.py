@@ -29,7 +29,7 @@ PAGES = [page for page in EVERY_PAGE if page.name != "CHANGELOG.md"]
 BASES = (ROOT, ROOT / "windows_pipeline", ROOT / "tests")
 PACKAGES = ("windows_pipeline", "benchmarks", "demo", "assets", "resources", "tests")
 MADE_BY_RUNS = (".venv", ".cache", ".dagster_home", "data", "warehouse", "docs", "dist")
-"""Folders in which a page may name what is not in the repository; of docs, links tell."""
+"""Folders in which a page may name what is not in the repository; the test of links checks docs."""
 SUFFIXES = (".py", ".md", ".yaml", ".toml", ".sh", ".lock", ".jsonl", ".xml")
 NAMED_BY_USERS = (
     *("columns", "aggregates", "alerts", "windows", "options", "spark", "small_batches"),
@@ -457,3 +457,16 @@ def test_every_decision_is_in_the_index() -> None:
 def test_every_image_is_shown() -> None:
     text = "".join(page.read_text() for page in PAGES)
     assert [image.name for image in (DOCS / "images").iterdir() if image.name not in text] == []
+
+
+@pytest.mark.parametrize(
+    "record",
+    sorted({*(DOCS / "decisions").glob("*.md")} - {DOCS / "decisions/README.md"}),
+    ids=name_of,
+)
+def test_a_record_says_question_what_was_tried_and_decision(record: Path) -> None:
+    """As `docs/decisions/README.md` says of all records."""
+    parts = re.findall(r"^\*\*(\w+)\.\*\*", record.read_text(), re.MULTILINE)
+    wanted = ["Question", "Tried", "Decision"]
+    assert [part for part in parts if part in wanted] == wanted
+    assert set(parts) <= {*wanted, "Figures", "Why", "Limits"}

@@ -90,12 +90,12 @@ def test_windows_and_late_records_are_the_oracles(spark: SparkSession, kind: str
     cases = sample(arrivals_of(KINDS[kind], max_units=1, max_records_a_unit=40), 120)
     batches = [
         [
-            BatchRecord(record.source_partition, place, record.key, record.event_time)
-            for place, record in enumerate(case.records)
+            BatchRecord(record.source_partition, index, record.key, record.event_time)
+            for index, record in enumerate(case.records)
         ]
         for case in cases
     ]
-    # The case with the most late records and final windows tells the most.
+    # The case with the most late records and final windows proves the most.
     answers = [
         answer_batch(batch, case.definition) for batch, case in zip(batches, cases, strict=True)
     ]

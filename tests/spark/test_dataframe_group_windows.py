@@ -86,20 +86,20 @@ def events(spark: SparkSession) -> DataFrame:
 def held_by_time(
     windows: TimeWindows | SessionWindows, minutes: Sequence[int]
 ) -> dict[tuple[int, int], list[int]]:
-    """What each window of one key holds: places, by start and end in minutes (rules C1, D1)."""
-    places = sorted(range(len(minutes)), key=lambda place: minutes[place])
+    """What each window of one key holds: indices, by start and end in minutes (rules C1, D1)."""
+    indices = sorted(range(len(minutes)), key=lambda index: minutes[index])
     if isinstance(windows, SessionWindows):
         gap = windows.gap_ms // 60_000
         sessions: list[list[int]] = []
-        for place in places:
-            if sessions and minutes[place] - minutes[sessions[-1][-1]] <= gap:
-                sessions[-1].append(place)
+        for index in indices:
+            if sessions and minutes[index] - minutes[sessions[-1][-1]] <= gap:
+                sessions[-1].append(index)
             else:
-                sessions.append([place])
+                sessions.append([index])
         return {(minutes[each[0]], minutes[each[-1]] + gap): each for each in sessions}
     size, advance = windows.size_ms // 60_000, windows.advance_ms // 60_000
     found = {
-        (start, start + size): [p for p in places if start <= minutes[p] < start + size]
+        (start, start + size): [p for p in indices if start <= minutes[p] < start + size]
         for start in range(-20 * advance, 20 * advance, advance)  # noon is a multiple of both
     }
     return {bounds: held for bounds, held in found.items() if held}
@@ -129,7 +129,7 @@ EACH_GROUPING = pytest.mark.parametrize("keys", [["user"], []], ids=["keyed", "g
 
 
 def users_of(keys: list[str]) -> dict[str | None, list[int]]:
-    """The places of each group's records."""
+    """The indices of each group's records."""
     if not keys:
         return {None: list(range(len(EVENTS)))}
     users = {user for user, *_ in EVENTS}
@@ -137,7 +137,7 @@ def users_of(keys: list[str]) -> dict[str | None, list[int]]:
 
 
 def total(held: Sequence[int]) -> int | None:
-    amounts = [amount for amount in (EVENTS[place][3] for place in held) if amount is not None]
+    amounts = [amount for amount in (EVENTS[index][3] for index in held) if amount is not None]
     return sum(amounts) if amounts else None
 
 
@@ -148,11 +148,11 @@ def test_windows_by_time(events: DataFrame, on: str, keys: list[str]) -> None:
     column = {"ts": 1, "came": 2}[on]
     expected = []
     for kind, (_, spec) in BY_TIME.items():
-        for user, places in users_of(keys).items():
-            times = [EVENTS[place][column] for place in places]
+        for user, indices in users_of(keys).items():
+            times = [EVENTS[index][column] for index in indices]
             for (start, end), held in held_by_time(spec, times).items():  # type: ignore[arg-type]
                 bounds = [NOON + timedelta(minutes=minutes) for minutes in (start, end)]
-                of = [places[place] for place in held]
+                of = [indices[index] for index in held]
                 expected.append((kind, user, *bounds, sorted(of), total(of)))
     found = [
         (kind, user, start.astimezone(UTC), end.astimezone(UTC), sorted(held), amount)
@@ -167,18 +167,18 @@ def test_windows_by_rows(events: DataFrame, on: str, keys: list[str]) -> None:
     """Rule F1: by an order, per key or over all; what does not fill a window makes none."""
     order = list(range(len(EVENTS)))
     if on == "by_time":
-        order.sort(key=lambda place: EVENTS[place][1])
+        order.sort(key=lambda index: EVENTS[index][1])
     expected = []
     for kind, (window, spec) in BY_ROWS.items():
         assert window.windows == spec
         fired = count_windows(
-            [EVENTS[place][0] if keys else None for place in order],
+            [EVENTS[index][0] if keys else None for index in order],
             spec.size,
             spec.advance,
             short_first=spec.short_first,
         )
-        for user, places in fired:
-            held = [order[place] for place in places]
+        for user, indices in fired:
+            held = [order[index] for index in indices]
             expected.append((kind, user, held[0], held[-1], held, total(held)))
     found = [
         (kind, user, *((x.at if on == "by_time" else x) for x in bounds), held, amount)

@@ -21,7 +21,7 @@ TOTAL = Aggregate("total", Function.SUM, "value_0_0", written="amount")
 
 
 def test_a_key_that_is_named_twice_is_to_be_named_once() -> None:
-    """Spark does not tell names apart by case, and a key has no alias."""
+    """Spark does not distinguish names by case, and a key has no alias."""
     with pytest.raises(ValueError, match=r"^by: 'Key' comes twice; name each column"):
         require_results(["key", "Key"], [], [])
 

@@ -51,7 +51,7 @@ MULTIPLES = st.tuples(
 
 
 def exact(limbs: Sequence[int], power: int) -> Fraction:
-    whole = sum(limb << LIMB_BITS * place for place, limb in enumerate(limbs))
+    whole = sum(limb << LIMB_BITS * index for index, limb in enumerate(limbs))
     return Fraction(whole) * Fraction(2) ** power
 
 
@@ -67,7 +67,10 @@ def sums_of(case: WindowedCase) -> list[float]:
     powers = np.array([power for power, _ in present], np.int64)
     limbs = np.array([limbs for _, limbs in present], np.int64).reshape(-1, 3).T.copy()
     by = np.ones(len(case.inside), np.int64)
-    sums = running_sum_of_multiples(case.records.windows, powers, limbs, LIMB_BITS, by)
+    none = np.zeros(len(powers), np.int64)
+    sums = running_sum_of_multiples(
+        case.records.windows, powers, limbs, LIMB_BITS, by, nans=none, above=none, below=none
+    )
     return [float(total) for total in sums]
 
 

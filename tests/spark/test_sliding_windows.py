@@ -106,10 +106,10 @@ def held_by_a_right_window(definition: SlidingDefinition) -> Arrivals:
     """Late for their left window, in that which an earlier record made, wherever slices begin."""
     values = {"whole": 1, "real": 0.1}
     records: list[Record] = []
-    for place in range(4 * definition.time_difference + 4):
-        first = 1001 * (place + 1)
+    for index in range(4 * definition.time_difference + 4):
+        first = 1001 * (index + 1)
         ahead = first + 3 + definition.grace
-        for key, time in ((f"k{place}", first), ("z", ahead), (f"k{place}", first + 2)):
+        for key, time in ((f"k{index}", first), ("z", ahead), (f"k{index}", first + 2)):
             records.append(Record(0, 0, len(records), key, time, values))
     return Arrivals([*records, Record(1, 0, len(records), "z", 10**6, values)], 2, definition)
 

@@ -73,7 +73,7 @@ def landed_at(line: str) -> str:
 def cut(lines: list[str], piece: int) -> list[str]:
     """A piece of lines; lines of the same arrival time are in the same piece."""
     size = -(-len(lines) // PIECES)
-    bounds = [landed_at(lines[place * size]) for place in range(1, PIECES)]
+    bounds = [landed_at(lines[index * size]) for index in range(1, PIECES)]
     return [line for line in lines if bisect_right(bounds, landed_at(line)) == piece]
 
 

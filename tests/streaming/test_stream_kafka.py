@@ -51,9 +51,9 @@ def oracle_firings_of(case: Arrivals, policy: Policy) -> list[str]:
         assert one.after is not None
         after = merged[one.after]
         cause = "RECORD" if one.cause == "record" else "STREAM_TIME"
-        place = (one.stream_time, str(after.source_partition), after.offset)
+        position = (one.stream_time, str(after.source_partition), after.offset)
         held = (len(one.records), one.is_final)
-        wanted.append((*one[:3], one.id, one.reason, cause, *place, *held))
+        wanted.append((*one[:3], one.id, one.reason, cause, *position, *held))
     return texts(wanted)
 
 

@@ -72,16 +72,20 @@ def in_one_pass(
     rank = {file: at for at, file in enumerate(files or sorted({row.file for row in rows}))}
     found: dict[int, tuple[int, int]] = {}
     parts: list[BatchPart] = []
-    for place in sorted({(r.unit, r.source_partition) for r in rows if r.source_partition}):
-        unit, partition = place
-        logged = [row for row in before.log if (row.arrival_unit, row.source_partition) == place]
+    for unit_partition in sorted(
+        {(r.unit, r.source_partition) for r in rows if r.source_partition}
+    ):
+        unit, partition = unit_partition
+        logged = [
+            row for row in before.log if (row.arrival_unit, row.source_partition) == unit_partition
+        ]
         first = 1 + max(
             (row.last_offset for row in logged if row.last_offset is not None), default=-1
         )
         own_ms = before.stream_time_ms.get(str(partition), NEVER_MS)
         known = [row.max_event_time_ms for row in logged if row.max_event_time_ms is not None]
         running = max([*known, before.watermark_ms if before.watermark_ms > own_ms else NEVER_MS])
-        mine = [row for row in rows if (row.unit, row.source_partition) == place]
+        mine = [row for row in rows if (row.unit, row.source_partition) == unit_partition]
         mine.sort(key=lambda row: (rank[row.file], row.event_time_ms, row.key, row.n))
         for at, row in enumerate(mine):
             assert row.event_time_ms is not None

@@ -133,11 +133,11 @@ def merged_in(
     for record, stream_time in zip(records, stream_times(records), strict=True):
         before = after[record.unit]
         own = Position(max(stream_time, before.stream_time), record.source_partition)
-        place = max(own, before)
-        held = (unit for unit in range(record.unit, units) if place <= after[unit + 1])
+        position = max(own, before)
+        held = (unit for unit in range(record.unit, units) if position <= after[unit + 1])
         unit = next(held, None)
         if unit is not None:
-            placed.append((place, record.id, unit, record))
+            placed.append((position, record.id, unit, record))
     return [(unit, record) for *_, unit, record in sorted(placed, key=lambda row: row[:2])]
 
 

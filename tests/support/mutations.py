@@ -7,7 +7,7 @@ from random import Random
 
 
 def mutated(random: Random, whole: bytes, pieces: Sequence[bytes], most: int = 4) -> bytes:
-    """Changes bytes at a few places: flips, cuts, doubles, swaps, and inserts pieces.
+    """Changes bytes at a few offsets: flips, cuts, doubles, swaps, and inserts pieces.
 
     Args:
         random: The source of all choices, so that a seed gives one result.

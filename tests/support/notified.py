@@ -74,8 +74,8 @@ class Notified:
         write_rows(spec, added)
         return [row["notification_id"] for row in added]
 
-    def take_back(self, *ids: str) -> None:
-        """Marks rows as a correction does."""
+    def retract(self, *ids: str) -> None:
+        """Marks rows as retracted, as a correction does."""
         spec = notifications(self.pipeline, "hourly", self.settings.warehouse)
         assert spec is not None
         for each in ids:

@@ -45,12 +45,12 @@ def day(number: int) -> date:
 
 def settings_in(folder: Path, base: Settings) -> Settings:
     """The settings with a folder of their own for files and tables."""
-    places = {
+    folders = {
         "warehouse": str(folder / "warehouse"),
         "landing": str(folder),
         "pipelines": folder / "pipelines",
     }
-    return base.model_copy(update=places)
+    return base.model_copy(update=folders)
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Project:
             write_unchecked(job, spark, days)
 
     def rows(self, table: str) -> list[tuple[object, ...]]:
-        """All rows of a derived table, sorted; the text of each value tells bits apart."""
+        """All rows of a derived table, sorted; as text, in which different bits differ."""
         found = stored_rows(getattr(self.windows, table))
         return sorted(tuple(repr(value) for value in row) for row in found)
 
@@ -131,8 +131,8 @@ class Project:
         if derived:
             tables += vars(self.windows).values()
         for table in tables:
-            place = Path(table.location).relative_to(self.folder)
-            shutil.copytree(self.folder / place, folder / place)
+            table_folder = Path(table.location).relative_to(self.folder)
+            shutil.copytree(self.folder / table_folder, folder / table_folder)
         return Project(folder, self.base)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
@@ -26,6 +26,7 @@ class Receiver:
         bodies: The bodies of the messages that it took, as JSON.
         ids: The header Idempotency-Key of every request.
         logins: The header Authorization of every request.
+        before_answer: Called between a request and its answer.
     """
 
     url: str = ""
@@ -33,6 +34,7 @@ class Receiver:
     bodies: list[dict[str, Any]] = field(default_factory=list)
     ids: list[str | None] = field(default_factory=list)
     logins: list[str | None] = field(default_factory=list)
+    before_answer: Callable[[], None] | None = None
 
     @property
     def events(self) -> list[tuple[Any, str]]:
@@ -54,6 +56,8 @@ def receiver() -> Iterator[Receiver]:
             status = taken.answers.pop(0) if taken.answers else 200
             if status == 200:
                 taken.bodies.append(json.loads(content))
+            if taken.before_answer is not None:
+                taken.before_answer()
             self.send_response(status)
             self.send_header("Location", taken.url)
             self.send_header("Content-Length", "0")

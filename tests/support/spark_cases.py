@@ -151,8 +151,10 @@ def log_of(records: Sequence[Record], units: int) -> list[ArrivedPart]:
     """The arrival log's rows; a unit without records has one without a source partition."""
     largest: dict[tuple[int, int], int] = {}
     for record in records:
-        place = (record.unit, record.source_partition)
-        largest[place] = max(record.event_time, largest.get(place, record.event_time))
+        unit_partition = (record.unit, record.source_partition)
+        largest[unit_partition] = max(
+            record.event_time, largest.get(unit_partition, record.event_time)
+        )
     rows = [ArrivedPart(day_of(unit), str(each), time) for (unit, each), time in largest.items()]
     empty = set(range(units)) - {record.unit for record in records}
     return rows + [ArrivedPart(day_of(unit), None, None) for unit in sorted(empty)]
@@ -169,9 +171,11 @@ def running_maxima(records: Sequence[Record]) -> dict[RecordId, int]:
     largest: dict[tuple[int, int], int] = {}
     maxima = {}
     for record in sorted(records, key=lambda record: record.id):
-        place = (record.unit, record.source_partition)
-        largest[place] = max(record.event_time, largest.get(place, record.event_time))
-        maxima[record.id] = largest[place]
+        unit_partition = (record.unit, record.source_partition)
+        largest[unit_partition] = max(
+            record.event_time, largest.get(unit_partition, record.event_time)
+        )
+        maxima[record.id] = largest[unit_partition]
     return maxima
 
 
@@ -358,7 +362,7 @@ def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> Win
 
 
 def texts(rows: Iterable[object]) -> list[str]:
-    """Rows in one order, comparable to the bit: repr tells NaN, 1 from 1.0 and 0.0 from -0.0."""
+    """Rows in one order, comparable to the bit: repr distinguishes NaN, 1, 1.0 and -0.0."""
     return sorted(map(repr, rows))
 
 

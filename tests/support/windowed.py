@@ -162,5 +162,5 @@ def one_window(values: Sequence[Any], times: Sequence[int] | None = None) -> Win
 
 
 def texts(values: Sequence[Any]) -> list[str]:
-    """Comparable to the bit: repr tells NaN, 1 from 1.0 and 0.0 from -0.0."""
+    """Comparable to the bit: repr distinguishes NaN, 1, 1.0 and -0.0."""
     return list(map(repr, values))

@@ -124,7 +124,7 @@ def test_other_sql_is_refused(text: str) -> None:
 
 
 def test_an_expression_that_grows_is_refused() -> None:
-    """SQL that says where an expression fails repeats its parts."""
+    """The SQL for where an expression fails repeats the parts of the expression."""
     assert "column of its own" in refusal("abs(" * 15 + "whole" + ")" * 15, "bigint")
 
 
@@ -167,7 +167,7 @@ EXPRESSIONS = st.recursive(
 
 @given(EXPRESSIONS, st.sampled_from([*COLUMNS.values()]))
 def test_an_expression_compiles_or_is_refused(text: str, column_type: str) -> None:
-    """What compiles is SQL that sqlglot can read again, over the columns of the struct alone."""
+    """The compiled SQL is text that sqlglot can read, and names columns of the struct only."""
     try:
         found = compiled(text, column_type)
     except RuleError:

@@ -51,11 +51,11 @@ def test_a_pipeline_knows_the_lines_that_declare_it(tmp_path: Path) -> None:
     text = declared(TOP, OF_RULE)
     pipeline = load_text(tmp_path, text)
     lines = text.splitlines()
-    place = pipeline.declared_in("windows", "hourly")
-    assert place is not None
-    assert lines[place[1] - 1].strip() == "hourly:"
-    assert pipeline.declared_in("windows", "hourly", "nothing") == place
-    # The same fields in another place are an equal pipeline.
+    location = pipeline.declared_in("windows", "hourly")
+    assert location is not None
+    assert lines[location[1] - 1].strip() == "hourly:"
+    assert pipeline.declared_in("windows", "hourly", "nothing") == location
+    # The same fields in other lines are an equal pipeline.
     assert pipeline == load_text(tmp_path, f"\n\n{text}")
 
 

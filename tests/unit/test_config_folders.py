@@ -55,7 +55,7 @@ def validated(
 def test_a_mistake_in_the_settings_is_shown_for_a_file_too(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without them, the file's own code would seem to be missing in the settings."""
+    """Else `validate` would report that the settings lack the modules of the file."""
     file = with_path(project, "data/flights")
     settings = project / "settings.yaml"
     line = settings.read_text().count("\n") + 1
@@ -260,7 +260,7 @@ def test_validate_prints_the_problems_of_all_files(
     wrong[2].write_text("name: c\n")
     for named in ([], [str(file) for file in wrong]):
         status, out, err = validated(capfd, monkeypatch, *named)
-        # A file that is valid is named, too.
+        # Without names, `validate` reads the folder, and prints its valid pipeline, too.
         assert (status, out) == (2, "" if named else "flights: valid; windows: hourly\n")
         assert all(f"{file}:" in err for file in wrong)
 
@@ -268,7 +268,7 @@ def test_validate_prints_the_problems_of_all_files(
 def test_validate_takes_names_as_other_commands_do(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pipeline's name, whatever its file is called; of a wrong file its own."""
+    """By the pipeline's name, whatever its file is called; a wrong file by the file's name."""
     with_path(project, "data/flights")
     pipelines = project / "pipelines"
     (pipelines / "flights.yaml").rename(pipelines / "of_airports.yaml")

@@ -11,7 +11,7 @@ from tests.support.pipeline_texts import FLIGHTS, changed, line_of, of_kind, pro
 from windows_pipeline.config import ConfigError, load_pipeline, load_pipelines
 
 # A part of the file, the text in its place, the field that is then wrong, the value that the error
-# shows, and words of the fix. Either text tells the expected line.
+# shows, and words of the fix. The expected line follows from either text.
 BROKEN = [
     ("name: flights", "name: ../flights", "name", "../flights", "use a-z, 0-9 and _"),
     ("format: jsonl", "format: xml", "source.format", "xml", "use 'csv', 'jsonl', 'parquet',"),

@@ -131,7 +131,7 @@ def test_a_hot_key_is_never_in_memory_as_a_whole(spec: CountWindows) -> None:
     ("offsets", "message"),
     [
         ((0, 1, 1), "record 1 of key 'a' comes twice"),
-        ((None, 0, 1), "record None of key 'a' has no place in the order of arrival"),
+        ((None, 0, 1), "record None of key 'a' has no position in the order of arrival"),
     ],
 )
 def test_an_unknown_order_of_arrival_is_refused(

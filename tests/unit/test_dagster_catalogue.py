@@ -1,4 +1,4 @@
-"""What Dagster's catalogue shows of a pipeline's assets, by which people tell them apart."""
+"""What Dagster's catalogue shows of a pipeline's assets, by which people distinguish them."""
 
 from __future__ import annotations
 

@@ -55,13 +55,13 @@ def test_each_record_is_explained_as_the_oracle_counts_it(kind: str, data: st.Da
         for record in case.records:
             day = FIRST_DAY + timedelta(days=record.unit)
             at = EPOCH + record.event_time * MS
-            place = (str(record.source_partition), record.offset)
+            position = (str(record.source_partition), record.offset)
             (explained,) = (
                 each
                 for each in explainer.at(record.key, at, at, 100).records
-                if (each.arrival_unit, each.source_partition, each.offset) == (day, *place)
+                if (each.arrival_unit, each.source_partition, each.offset) == (day, *position)
             )
-            assert explainer.arrived(*place, day, 1).records == (explained,)
+            assert explainer.arrived(*position, day, 1).records == (explained,)
             counting = sorted(
                 (each.start, each.end)
                 for each in standing
@@ -122,7 +122,7 @@ def test_a_filter_lets_records_out_or_leaves_the_question_to_spark(tmp_path: Pat
     ).store
     unsure = asking.explain("JFK", NOON)
     assert fates(unsure) == [(0, "undecided", [-60, -30, 0])]
-    assert "only Spark can tell whether it passes the filter: abs(dep" in unsure.records[0].reason
+    assert "only Spark can decide whether it passes the filter: abs(dep" in unsure.records[0].reason
 
 
 def test_records_are_found_by_the_key_of_the_definition(tmp_path: Path) -> None:

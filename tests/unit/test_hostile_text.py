@@ -14,7 +14,7 @@ from windows_pipeline.aggregates import parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.alerts.rule_sql import compile_expression
 from windows_pipeline.dataframe.names import split_name
-from windows_pipeline.dataframe.sql import _aggregates
+from windows_pipeline.dataframe.sql import parse_aggregates
 from windows_pipeline.dataframe.sql_calls import window_calls
 from windows_pipeline.text.limits import MAX_TEXT
 from windows_pipeline.windows.durations import duration_ms
@@ -43,7 +43,7 @@ _ENDLESS = {
 HOSTILE = {name: text if len(text) < LONG + 99 else text[:LONG] for name, text in _ENDLESS.items()}
 PARSERS: dict[str, Callable[[str], object]] = {
     "aggregate": lambda text: parse_aggregate("x", text),
-    "aggregates of a query": _aggregates,
+    "aggregates of a query": parse_aggregates,
     "type": parse_type,
     "duration": lambda text: duration_ms(text, "grace"),
     "rule": lambda text: compile_expression(text, {"v": "double"}, "number"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from datetime import date, timedelta
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,6 @@ from tests.support.notified import DAY, NOW, SINCE, Notified
 from tests.support.pipeline_texts import FLIGHTS, changed
 from tests.support.receivers import Receiver, receiver
 from tests.support.written_tables import write_rows
-from windows_pipeline.notify import senders
 from windows_pipeline.notify.delivered import BusyError, delivered_log
 from windows_pipeline.storage.catalog import firing_tables
 from windows_pipeline.text.problems import ConfigError
@@ -154,21 +155,21 @@ def test_an_outage_loses_nothing(project: Notified, hook: Receiver) -> None:
 
 
 def test_a_command_that_is_killed_sends_again_with_the_same_ids(
-    project: Notified, hook: Receiver, monkeypatch: pytest.MonkeyPatch
+    project: Notified, hook: Receiver
 ) -> None:
     """Between a message and its line in the log; a torn line is as if it were not there."""
     project.happen({}, {"key": "LGA"})
-    send = senders.post
+    command = get_context("spawn").Process(target=project.deliver)
 
-    def killed(url: str, message_id: str, content: bytes) -> None:
-        send(url, message_id, content)
+    def kill_at_the_second() -> None:
         if len(hook.bodies) == 2:
-            raise KeyboardInterrupt
+            command.kill()
 
-    monkeypatch.setattr(senders, "post", killed)
-    with pytest.raises(KeyboardInterrupt):
-        project.deliver()
-    monkeypatch.setattr(senders, "post", send)
+    hook.before_answer = kill_at_the_second
+    command.start()
+    command.join()
+    assert command.exitcode == -signal.SIGKILL
+    hook.before_answer = None
     with project.log.open("a") as log:
         log.write('{"id": "id2", "target": "peo')
     project.deliver()
@@ -196,7 +197,7 @@ def test_a_retraction_is_sent_where_the_episode_was(project: Notified, hook: Rec
     gone = {"retracted_by": 1}
     project.happen({}, {"key": "LGA", "arrival_unit": date(2012, 1, 1)})
     project.deliver()
-    project.take_back("id1", "id2")
+    project.retract("id1", "id2")
     project.happen(
         {"event": "retracted", "correction": 1},
         {"event": "retracted", "correction": 1, "key": "LGA"},
@@ -279,7 +280,7 @@ def test_nothing_of_the_data_is_markup_in_slack(
     assert "for &lt;!channel&gt; &amp; &lt;http://x|y&gt; [31m *a* b since" in first
 
 
-def test_a_dry_run_tells_nobody(project: Notified, hook: Receiver) -> None:
+def test_a_dry_run_notifies_nobody(project: Notified, hook: Receiver) -> None:
     project.happen({})
     sent = project.deliver(dry_run=True)["people"]
     assert (sent.events, hook.ids) == (1, [])
@@ -322,7 +323,7 @@ def test_one_command_at_a_time_delivers(project: Notified, hook: Receiver) -> No
     assert hook.ids == []
 
 
-def test_before_the_first_run_there_is_nothing_to_tell(project: Notified) -> None:
+def test_before_the_first_run_there_is_nothing_to_send(project: Notified) -> None:
     assert project.deliver()["people"].events == 0
     (project.folder / "warehouse" / "flights").mkdir(parents=True)
     assert project.deliver()["people"].events == 0

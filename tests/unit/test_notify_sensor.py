@@ -1,4 +1,4 @@
-"""The sensor starts the job that notifies people, and only where there is something to tell."""
+"""The sensor starts the job that notifies people, and only where there is something to send."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_ticks_lead_to_delivered_messages(tmp_path: Path) -> None:
         project.happen({})
         assert [tick(), tick()] == [True, False]
         assert hook.events == [("JFK", "opened")]
-        # A message that is not taken fails the run; the next one tells it.
+        # A message that is not taken fails the run; the next one sends it.
         hook.answers = [404]
         project.happen({"key": "LGA"})
         assert [tick(), tick()] == [True, False]

@@ -1,4 +1,4 @@
-"""E-mail and programs as ways to tell somebody; with a real mail server and real programs."""
+"""E-mail and programs as ways to notify somebody; with a real mail server and real programs."""
 
 from __future__ import annotations
 

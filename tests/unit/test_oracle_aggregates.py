@@ -73,7 +73,7 @@ def test_numbers(function: str, values: Values, result: object) -> None:
     """Rules A6, G1 and G2; what has one right answer, whatever the order."""
     for ordered in (values, values[::-1]):
         found = aggregate(function, ordered, [0] * len(values))
-        assert repr(found) == repr(result)  # tells NaN, 1 from 1.0, 0.0 from -0.0
+        assert repr(found) == repr(result)  # distinguishes NaN, 1 from 1.0, 0.0 from -0.0
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_numbers(function: str, values: Values, result: object) -> None:
         ("avg", [cents(1), cents(2)], "0.015000"),
         ("avg", [cents(1), cents(0), cents(0)], "0.003333"),
         ("avg", [cents(2), cents(0), cents(0)], "0.006667"),
-        # 1 cent by 32: 0.0003125 lies halfway at six places.
+        # 1 cent by 32: 0.0003125 lies halfway at six decimals.
         ("avg", [cents(1)] + [ZERO] * 31, "0.000313"),
         ("avg", [cents(-1)] + [ZERO] * 31, "-0.000313"),
         ("avg", [Decimal("1e-36"), Decimal("0e-36")], f"0.{'0' * 36}50"),
@@ -96,7 +96,7 @@ def test_numbers(function: str, values: Values, result: object) -> None:
     ],
 )
 def test_decimals(function: str, values: Values, result: str) -> None:
-    """Rule G2: exact, an average with four places more (at most 38), rounded half up."""
+    """Rule G2: exact, an average with four decimals more (at most 38), rounded half up."""
     for ordered in (values, values[::-1]):
         found = aggregate(function, ordered)
         assert (type(found), f"{found:f}") == (Decimal, result)

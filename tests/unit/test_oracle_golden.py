@@ -20,10 +20,10 @@ def windows_of(rows: list[Case]) -> list[BatchWindow]:
 
 
 def in_order(windows: list[BatchWindow]) -> list[BatchWindow]:
-    def place(window: BatchWindow) -> tuple[Key, int, int]:
+    def sort_key(window: BatchWindow) -> tuple[Key, int, int]:
         return (window.key or "", window.start, window.end)
 
-    return sorted(windows, key=place)
+    return sorted(windows, key=sort_key)
 
 
 def test_the_golden_cases_are_all_there() -> None:

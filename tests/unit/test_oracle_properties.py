@@ -43,7 +43,7 @@ Held = tuple[str | None, int, int, tuple[Name, ...]]
 
 
 def name_of(record: Record) -> Name:
-    """Tells a record also where the same arrivals are cut otherwise."""
+    """Identifies a record also where the same arrivals are cut otherwise."""
     return (record.source_partition, record.offset)
 
 

@@ -121,7 +121,7 @@ def test_a_command_that_fails_notes_it(
 
 
 def test_a_failed_run_of_dagster_is_noted_for_its_pipeline(tmp_path: Path, hook: Receiver) -> None:
-    """The sensor finds the pipeline by the job; the job that tells is left out."""
+    """The sensor finds the pipeline by the job; the job that notifies is left out."""
     project = notified(tmp_path, hook)
     other = project.pipeline.model_copy(update={"name": "flights_late"})
     definitions = build_definitions([project.pipeline, other], project.settings)

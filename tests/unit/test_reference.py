@@ -179,11 +179,11 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "place"), MISTAKES)
-def test_the_schema_refuses_what_types_can_say(old: str, new: str, place: str) -> None:
+@pytest.mark.parametrize(("old", "new", "path_start"), MISTAKES)
+def test_the_schema_refuses_what_types_can_say(old: str, new: str, path_start: str) -> None:
     found = refused(yaml.safe_load(changed(old, new)))
     assert found
-    assert all(path.startswith(place) for path in found), found
+    assert all(path.startswith(path_start) for path in found), found
     assert refused(yaml.safe_load(FLIGHTS)) == []
 
 

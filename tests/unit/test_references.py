@@ -101,7 +101,7 @@ def test_any_text_is_resolved_or_refused(text: str) -> None:
 def test_a_text_keeps_its_place_in_copies() -> None:
     text = Referring("${env:X}", "f.yaml:3: x")
     for made in (copy.copy(text), copy.deepcopy(text)):
-        assert (made, made.place) == (text, text.place)
+        assert (made, made.location) == (text, text.location)
 
 
 def test_a_pipeline_holds_references_and_its_topic_has_the_values(tmp_path: Path) -> None:

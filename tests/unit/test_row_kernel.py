@@ -81,7 +81,7 @@ def test_every_aggregate_of_every_row_is_the_oracles(
 
 def test_a_frame_may_hold_nothing() -> None:
     """Rule F2: a negative bound turns to the other side of the row."""
-    rows = [Row("k", time, place, {"whole": time}) for place, time in enumerate((0, 5, 6))]
+    rows = [Row("k", time, index, {"whole": time}) for index, time in enumerate((0, 5, 6))]
     aggregates = [
         Aggregate("n", Function.COUNT, "whole"),
         Aggregate("total", Function.SUM, "whole"),
@@ -93,7 +93,7 @@ def test_a_frame_may_hold_nothing() -> None:
 def test_a_sum_forgets_what_has_left() -> None:
     """Rule G2: 1e16, 1, 1, 1 with the first gone is 3."""
     values = (1e16, 1.0, 1.0, 1.0)
-    rows = [Row("k", place, place, {"real": value}) for place, value in enumerate(values)]
+    rows = [Row("k", index, index, {"real": value}) for index, value in enumerate(values)]
     total = [Aggregate("total", Function.SUM, "real")]
     answered = run(rows, RowsAround(is_range=False, back=2, ahead=0), total)
     assert answered[-1]["total"] == 3.0
@@ -132,7 +132,7 @@ def test_blocks_and_numbers_go_on_from_shard_to_shard() -> None:
 
 def test_results_in_parts_belong_to_their_rows() -> None:
     """Rule F2: a chunk's lists may be more than memory takes at once."""
-    rows = [Row("ab"[place % 2], place, place, {"whole": place}) for place in range(9)]
+    rows = [Row("ab"[index % 2], index, index, {"whole": index}) for index in range(9)]
     definition = RowsAround(is_range=True, back=4, ahead=2)
     lists = [Aggregate("lists", Function.COLLECT_LIST, "whole")]
     tuning = Tuning(part_windows=4, part_values=5)
@@ -144,7 +144,7 @@ def test_results_in_parts_belong_to_their_rows() -> None:
 
 def test_an_overflowing_sum_names_the_row() -> None:
     """Rule G2: overflow is an error; it says where."""
-    rows = [Row("k", 7, place, {"whole": 2**62}) for place in range(2)]
+    rows = [Row("k", 7, index, {"whole": 2**62}) for index in range(2)]
     message = r"sum\(whole\) overflows bigint in the window of a row of key 'k' at 7 \(ms\)"
     with pytest.raises(ArithmeticError, match=message):
         run(rows, Session(5), [Aggregate("total", Function.SUM, "whole")])
@@ -175,7 +175,7 @@ def test_a_block_of_arrivals_costs_no_more_where_times_fall() -> None:
     *_, end = [batch.slice(batch.num_rows - 1) for batch in kernel(iter(table.to_batches()))]
     last_value = (size - 1) / 7
     # The last to arrive has the first of all times.
-    total = math.fsum(place / 7 for place in range(size))
+    total = math.fsum(index / 7 for index in range(size))
     assert end.to_pylist()[0] | {"arrival": 0} == {
         "arrival": 0,
         "_window_start_ms": None,

@@ -172,7 +172,7 @@ def test_rows_whose_windows_end_at_once_are_named_by_their_offset(
 def test_an_alert_of_a_row_leads_to_the_window_of_that_row(
     project: Callable[..., tuple[int, str]],
 ) -> None:
-    """Rule F5: its id tells rows apart whose windows have the same bounds."""
+    """Rule F5: its id distinguishes rows whose windows have the same bounds."""
     first, end = "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.005Z"
     for offset in (1, 2):
         row = (end, "2013-01-01", "0", offset)

@@ -50,13 +50,13 @@ def test_lateness_is_stream_time_minus_event_time(
         sample, columns["ts"], arrival, columns.get(arrival), has_days=has_days
     )
 
-    def place(row: int) -> tuple[int, int, int]:
+    def sort_key(row: int) -> tuple[int, int, int]:
         order = {"lines": row, "event_time": event[row], "received_ts": came[row]}[arrival]
         of_order = (START_MS + order) // 86_400_000
         within = day[row] if has_days else (0 if arrival == "lines" else of_order)
         return within, order, row
 
-    rows = sorted(range(count), key=place)
+    rows = sorted(range(count), key=sort_key)
     assert found.rows.tolist() == rows
     highest, expected = 0, []
     for row in rows:

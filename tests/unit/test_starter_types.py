@@ -46,8 +46,8 @@ def accepts(kind: str, text: str) -> bool:
         said = Decimal(text)
         return not said.is_finite() or (math.isfinite(number) and (number != 0) == (said != 0))
     if kind.startswith("decimal"):
-        digits, places = map(int, kind[8:-1].split(","))
-        scaled = Decimal(text).scaleb(places)
+        digits, decimals = map(int, kind[8:-1].split(","))
+        scaled = Decimal(text).scaleb(decimals)
         return scaled == int(scaled) and abs(scaled) < 10**digits
     if kind == "date":
         return bool(date.fromisoformat(text))

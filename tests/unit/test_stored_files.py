@@ -102,7 +102,7 @@ def store_all(
 
 def found_in(folder: Path) -> list[tuple[str, Fix, date | None]]:
     findings = check_pipeline_files(pipeline_in(folder), str(folder)).findings
-    return [(one.table, one.fix, one.unit) for one in findings]
+    return [(one.table, one.fix, one.arrival_unit) for one in findings]
 
 
 def test_tables_that_agree_have_no_findings(tmp_path: Path) -> None:

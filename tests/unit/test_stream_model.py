@@ -61,8 +61,8 @@ class StreamSteps(RuleBasedStateMachine):
         for partition, key, later, behind, values in events:
             self.now += later
             own = partition if alone is None else alone
-            place = (self.day, own % self.partitions, 0)
-            self.waiting.append(Record(*place, key, self.now - behind, values))
+            position = (self.day, own % self.partitions, 0)
+            self.waiting.append(Record(*position, key, self.now - behind, values))
 
     @rule(days=st.integers(1, 2))
     def days_pass(self, days: int) -> None:

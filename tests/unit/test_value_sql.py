@@ -57,7 +57,7 @@ COLUMNS = {
     ],
 )
 def test_an_expression_has_one_type(text: str, kind: str) -> None:
-    """Rules G1, G2: as Spark has it, where a decimal holds each result exactly."""
+    """Rules G1, G2: Spark's type, or a decimal that is wide enough for each exact result."""
     assert compile_value(text, COLUMNS).type == kind
 
 
@@ -81,7 +81,7 @@ def test_an_expression_has_one_type(text: str, kind: str) -> None:
     ],
 )
 def test_only_what_may_not_fit_can_fail(text: str, *, may_fail: bool) -> None:
-    """Rule G3: integers, casts and times; a double is infinite, a decimal wide enough."""
+    """Rule G3: integers, casts and times may; doubles become infinite, decimals are wide enough."""
     assert (compile_value(text, COLUMNS).fails is not None) == may_fail
 
 
@@ -93,7 +93,7 @@ def test_only_what_may_not_fit_can_fail(text: str, *, may_fail: bool) -> None:
         ("case when paid then price else 'x' end", "returns a number or a string; make all its"),
         ("sum(price)",
          "SUM(price) is an aggregate within an expression, which is over the columns of one"),
-        ("round(price, quantity)", "round takes a whole number of places of up to 99; write one"),
+        ("round(price, quantity)", "round takes a whole number of decimals of up to 99; write one"),
         ("null", "is no value of a record; name a column"),
         ("interval 3 days", "is no value of a record; name a column"),
         ("reflect('java.lang.System', 'exit', 1)", "uses reflect(), which rules cannot use"),
@@ -114,7 +114,7 @@ def test_an_error_has_the_fix(text: str, words: str) -> None:
 
 
 def test_an_expression_that_grows_too_long_is_refused() -> None:
-    """Spark would parse the condition of failure for minutes."""
+    """Spark would take minutes to parse the condition under which it fails."""
     with pytest.raises(RuleError, match="is too long for Spark; split it up"):
         compile_value(" + ".join(["quantity"] * 95), COLUMNS)
     deep = "(" * 900 + "quantity" + ")" * 900
@@ -123,7 +123,7 @@ def test_an_expression_that_grows_too_long_is_refused() -> None:
 
 
 def test_equal_expressions_have_one_text() -> None:
-    """Rule H1: a definition changes with what it says, not with how it is written."""
+    """Rule H1: another layout of an expression is not another definition."""
     assert canonical("price*quantity") == canonical(" price  *  quantity -- of all")
     assert canonical("PRICE * quantity") != canonical("price * quantity")
     assert canonical("price is NOT null") == canonical("price IS not NULL")

@@ -293,7 +293,7 @@ def test_tuples_and_dicts_may_be_mixed() -> None:
     ]
 
 
-def test_an_error_names_key_window_firing_and_place() -> None:
+def test_an_error_names_key_window_firing_and_line() -> None:
     """Rule E3."""
     line = repeated.__code__.co_firstlineno + 3
     with pytest.raises(RuntimeError) as raised:

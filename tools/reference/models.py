@@ -21,7 +21,7 @@ _UNIT = re.compile(r",( in)? ms\b")
 
 @dataclass(frozen=True)
 class Section:
-    """The fields that a model adds, at the first place where a file may have them.
+    """The fields that a model adds, at the first path where a file may have them.
 
     Attributes:
         model: The model.
@@ -58,9 +58,9 @@ def _collect(
     found[model] = Section(model, path, fields, known)
     for name, info in fields.items():
         for suffix, models in _models_in(info.annotation):
-            place = (*path, written_name(name, info), *suffix)
+            inner_path = (*path, written_name(name, info), *suffix)
             for each in _with_base(models):
-                _collect(each, place, found)
+                _collect(each, inner_path, found)
 
 
 def _is_narrower(info: FieldInfo, base: type[BaseModel] | None, name: str) -> bool:
@@ -88,7 +88,7 @@ _Place = tuple[tuple[str, ...], list[type[BaseModel]]]
 
 
 def _models_in(annotation: Any) -> list[_Place]:
-    """Returns the models in a field's type, with their places; those of a union together."""
+    """Returns the models in a field's type, with their paths; those of a union together."""
     arguments = get_args(annotation)
     match get_origin(annotation):
         case None:
@@ -99,11 +99,11 @@ def _models_in(annotation: Any) -> list[_Place]:
         case builtins.dict:
             return [((ANY_NAME, *suffix), models) for suffix, models in _models_in(arguments[1])]
         case _:
-            places: dict[tuple[str, ...], list[type[BaseModel]]] = {}
+            paths: dict[tuple[str, ...], list[type[BaseModel]]] = {}
             for argument in arguments:
                 for suffix, models in _models_in(argument):
-                    places.setdefault(suffix, []).extend(models)
-            return list(places.items())
+                    paths.setdefault(suffix, []).extend(models)
+            return list(paths.items())
 
 
 def written_name(name: str, info: FieldInfo) -> str:

@@ -223,16 +223,16 @@ class _Typed:
         return ValueSql(form.format(value.sql), value.type, value.fails)
 
     def _round(self, node: exp.Expr) -> ValueSql:
-        value, places = _as("double", self.value(node.this)), node.args.get("decimals")
-        bare = places.this if isinstance(places, exp.Neg) else places
+        value, decimals = _as("double", self.value(node.this)), node.args.get("decimals")
+        bare = decimals.this if isinstance(decimals, exp.Neg) else decimals
         if bare is None:
             return ValueSql(f"round({value.sql}, 0)", "double", value.fails)
         if not isinstance(bare, exp.Literal) or not _PLACES.fullmatch(bare.name):
             raise RuleError(
-                f"{node.sql('spark')}: round takes a whole number of places of up to 99; write "
+                f"{node.sql('spark')}: round takes a whole number of decimals of up to 99; write "
                 "one, as in round(x, 2)"
             )
-        sign = "" if places is bare else "-"
+        sign = "" if decimals is bare else "-"
         return ValueSql(f"round({value.sql}, {sign}{bare.name})", "double", value.fails)
 
     def _whole(self, node: exp.Expr) -> ValueSql:
@@ -319,9 +319,9 @@ def _literal(node: exp.Expr) -> ValueSql:
         return ValueSql(f"CAST({text} AS DOUBLE)", "double")
     if "." not in text:
         return ValueSql(f"{text}L", "bigint")
-    whole, _, places = text.partition(".")
-    kind = _decimal(max(len(whole.lstrip("0")) + len(places), 1), len(places))
-    return ValueSql(f"CAST({whole or '0'}.{places or '0'} AS {kind})", kind)
+    whole, _, decimals = text.partition(".")
+    kind = _decimal(max(len(whole.lstrip("0")) + len(decimals), 1), len(decimals))
+    return ValueSql(f"CAST({whole or '0'}.{decimals or '0'} AS {kind})", kind)
 
 
 def _tried(sql: str, kind: str, operands: Sequence[ValueSql]) -> ValueSql:

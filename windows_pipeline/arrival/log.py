@@ -60,7 +60,7 @@ def is_mixed(log: Iterable[LogRow]) -> bool:
 
 
 def summed_up(rows: Iterable[LogRow]) -> tuple[LogRow, ...]:
-    """Merges the rows of micro-batches into one row for each unit and source partition.
+    """Merges the rows of micro-batches into one row for each arrival unit and source partition.
 
     Args:
         rows: Rows of the log; those of newer micro-batches come later.
@@ -97,14 +97,14 @@ def arrival_log_rows(ordered: DataFrame, rejected: DataFrame, days: Iterable[dat
         ordered: The accepted records: `arrival_unit`, `source_partition`, `offset` and
             `_event_time_ms`.
         rejected: The rejected ones: `arrival_unit`.
-        days: The units, with those that have no records.
+        days: The arrival units, with those that have no records.
 
     Returns:
-        One row a unit and source partition, unordered: `arrival_unit`, `source_partition`,
+        One row an arrival unit and source partition, unordered: `arrival_unit`, `source_partition`,
         `first_offset`, `last_offset`, `rows`, `_max_event_time_ms` (bigint, ms) and `unit_rejected`
-        (bigint: rejected records of the whole unit, repeated in each of its rows). A unit without
-        accepted records has one row, with 0 `rows`, and null for the source partition, the
-        offsets and the event time.
+        (bigint: rejected records of the whole arrival unit, repeated in each of its rows). An
+        arrival unit without accepted records has one row, with 0 `rows`, and null for the source
+        partition, the offsets and the event time.
     """
     units = small_frame(
         ordered.sparkSession, [(day,) for day in sorted(set(days))], "arrival_unit date"

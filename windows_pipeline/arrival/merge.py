@@ -71,8 +71,8 @@ class Merge:
         """Returns the merge after more rows of the log.
 
         Args:
-            log: Rows of later units, or of later micro-batches of the last unit, in any order;
-                each micro-batch has rows of its own.
+            log: Rows of later arrival units, or of later micro-batches of the last arrival unit, in
+                any order; each micro-batch has rows of its own.
         """
         parts: dict[tuple[date, int | None], dict[str, int]] = {}
         for row in log:

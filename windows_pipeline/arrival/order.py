@@ -16,12 +16,12 @@ _CARRIED = {"file", "reason", "original"}
 def in_arrival_order(
     accepted: DataFrame, arrival: str | None, stretch: str | None = None
 ) -> DataFrame:
-    """Numbers the records of each unit and source partition by arrival (rules A1, A2).
+    """Numbers the records of each arrival unit and source partition by arrival (rules A1, A2).
 
     The arrival column orders the records, then event time, then every other column. Records that
-    tie in all columns are equal, so the numbers don't depend on how a unit was split into files.
-    Without an arrival column, files by name order the records, and event time within a file: the
-    order in which commits added files to a table. (`arrival.lines` numbers the lines of landed
+    tie in all columns are equal, so the numbers don't depend on how an arrival unit was split into
+    files. Without an arrival column, files by name order the records, and event time within a file:
+    the order in which commits added files to a table. (`arrival.lines` numbers the lines of landed
     files.)
 
     Args:
@@ -34,9 +34,9 @@ def in_arrival_order(
             None to number the whole order.
 
     Returns:
-        The records, unordered, with `offset` (bigint, 0 for the first record of the unit and
-        source partition) and `_running_max_ms` (bigint, ms: the largest event time of the unit and
-        source partition up to and including the record).
+        The records, unordered, with `offset` (bigint, 0 for the first record of the arrival unit
+        and source partition) and `_running_max_ms` (bigint, ms: the largest event time of the
+        arrival unit and source partition up to and including the record).
     """
     within = ORDERED_WITHIN if stretch is None else [*ORDERED_WITHIN, stretch]
     columns = [name for name in accepted.columns if name != stretch]
@@ -50,7 +50,7 @@ def in_arrival_order(
 
 
 def order_of_arrival(columns: Sequence[str], arrival: str | None) -> list[Column]:
-    """The columns that order the records of a unit and source partition, most significant first."""
+    """The columns that order an arrival unit's source partition, most significant first."""
     leading = ["file" if arrival is None else arrival, "_event_time_ms"]
     others = [name for name in columns if name not in {*leading, *ORDERED_WITHIN, *_CARRIED}]
     return [F.col(f"`{name}`") for name in dict.fromkeys(leading + others)]

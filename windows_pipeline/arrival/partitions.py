@@ -16,7 +16,7 @@ class PartitionStates:
     """The source partitions after an arrival unit, by what they do to the watermark.
 
     Attributes:
-        without_records: Those that had records before, but none in the unit.
+        without_records: Those that had records before, but none in the arrival unit.
         idle: Those that lag so far behind the furthest one that they hold nothing open.
         slowest: The active ones with the smallest stream time; these hold the watermark back.
     """
@@ -32,8 +32,8 @@ def partitions_after(
     """How the source partitions stand after an arrival unit.
 
     Args:
-        unit: The unit.
-        arrived: The unit's rows of the log.
+        unit: The arrival unit.
+        arrived: The arrival unit's rows of the log.
         idle_after_ms: See `build_timeline`.
     """
     time_ms, seen = dict(unit.stream_time_before_ms), set()

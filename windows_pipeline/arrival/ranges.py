@@ -42,7 +42,7 @@ class RangedOrder(NamedTuple):
 
 
 class RangeSum(NamedTuple):
-    """What one range holds of a unit and source partition: row count and latest event time (ms)."""
+    """A range's part of an arrival unit and source partition: row count, latest event time (ms)."""
 
     range: int
     arrival_unit: date
@@ -52,7 +52,7 @@ class RangeSum(NamedTuple):
 
 
 class RangeBase(NamedTuple):
-    """What the ranges before one hold of a unit and source partition that continues in it."""
+    """What earlier ranges hold of an arrival unit and source partition that goes on in a range."""
 
     range: int
     arrival_unit: date
@@ -81,9 +81,9 @@ def in_arrival_order_by_ranges(
     """Numbers records as `in_arrival_order` does, in ranges of about equal size.
 
     Spark sorts the records into ranges of the whole order, and each task numbers its range in one
-    pass. The driver collects one sum a range, unit and source partition, adds up the sums of the
-    earlier ranges, and the tasks add these to their numbers. Records that tie in the whole order
-    are equal and lie in one range, so the numbers don't depend on where ranges end.
+    pass. The driver collects one sum a range, arrival unit and source partition, adds up the sums
+    of the earlier ranges, and the tasks add these to their numbers. Records that tie in the whole
+    order are equal and lie in one range, so the numbers don't depend on where ranges end.
 
     Spark computes the records twice: first a sample for the ranges' bounds, then the ranges. The
     ranges are persisted, because computed again they could end elsewhere than the sums say.
@@ -103,7 +103,7 @@ def in_arrival_order_by_ranges(
 
 
 def with_bases(numbered: DataFrame, stretch: str, sums: Iterable[RangeSum]) -> DataFrame:
-    """Turns numbers within stretches into numbers within units and source partitions.
+    """Turns numbers within stretches into numbers within arrival units and source partitions.
 
     Args:
         numbered: Records with `offset` and `_running_max_ms` (ms), counted within their stretch.
@@ -162,7 +162,7 @@ def numbered_in_ranges(
 
 
 def bases_of(sums: Iterable[RangeSum]) -> list[RangeBase]:
-    """Adds up the sums of earlier ranges, for each unit and source partition that continues.
+    """Adds up earlier ranges' sums, for each arrival unit and source partition that continues.
 
     Args:
         sums: The sums of the ranges, in order.

@@ -26,7 +26,7 @@ def store_watermarks(
     Args:
         spark: The session.
         arrival_log: The pipeline's arrival log.
-        first_day: The pipeline's first unit.
+        first_day: The pipeline's first arrival unit.
         idle_after_ms: A source partition that lags behind the furthest one by more does not hold
             the watermark back; None for no limit.
     """

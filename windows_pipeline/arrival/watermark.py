@@ -1,7 +1,7 @@
 """Stream times and watermark around every arrival unit: a scan over the arrival log.
 
-The log has one row for each unit and source partition, so it stays small however many records there
-are. This module needs no Spark.
+The log has one row for each arrival unit and source partition, so it stays small however many
+records there are. This module needs no Spark.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ArrivedPart:
 
     Attributes:
         arrival_unit: The arrival day.
-        source_partition: The source partition; None if the unit has no accepted records.
+        source_partition: The source partition; None if the arrival unit has no accepted records.
         max_event_time_ms: The largest event time of the part; None without records.
         watermark_ms: The stored watermark after the part (rule A4); None if none was stored.
         batch: The micro-batch that ingested the part; None for a day that was ingested whole.
@@ -39,11 +39,13 @@ class ArrivalUnit:
 
     Attributes:
         day: The arrival day.
-        stream_time_before_ms: The stream time of each source partition before the unit (rule A2).
-        watermark_before_ms: The watermark before the unit: the smallest stream time of the active
-            source partitions, never falling (rule A4). Watermark less grace is the close time.
-        watermark_after_ms: The watermark after the unit.
-        max_event_time_ms: The largest event time in the unit; NEVER_MS without records.
+        stream_time_before_ms: The stream time of each source partition before the arrival unit
+            (rule A2).
+        watermark_before_ms: The watermark before the arrival unit: the smallest stream time of the
+            active source partitions, never falling (rule A4). Watermark less grace is the close
+            time.
+        watermark_after_ms: The watermark after the arrival unit.
+        max_event_time_ms: The largest event time in the arrival unit; NEVER_MS without records.
     """
 
     day: date
@@ -60,7 +62,7 @@ class Timeline:
     units: tuple[ArrivalUnit, ...]
 
     def unit(self, day: date) -> ArrivalUnit | None:
-        """The unit of a day; None if that day, or one before it, is missing."""
+        """The arrival unit of a day; None if that day, or one before it, is missing."""
         if not self.units:
             return None
         index = (day - self.units[0].day).days
@@ -74,7 +76,7 @@ def build_timeline(
 
     Args:
         log: The arrival log's rows, in any order.
-        first_day: The pipeline's first unit.
+        first_day: The pipeline's first arrival unit.
         idle_after_ms: A source partition that lags behind the furthest one by more does not hold
             the watermark back; None for no limit.
     """
@@ -134,7 +136,7 @@ def reads_from(timeline: Timeline, from_ms: Mapping[date, int]) -> list[Read]:
         timeline: The arrival units.
         from_ms: For each computed day, the event time from which records matter to its windows.
     """
-    # If no unit up to one reaches the wanted event time, no earlier unit does.
+    # If no arrival unit up to one has so late an event time, no earlier one has.
     latest_so_far_ms = list(accumulate((unit.max_event_time_ms for unit in timeline.units), max))
     reads = []
     for day, earliest_ms in from_ms.items():

@@ -14,13 +14,13 @@ from pyspark.sql import types as T
 def units_that_differ(frames: Mapping[str, DataFrame], required: Sequence[str]) -> set[date]:
     """Returns the arrival units in which the frames do not hold the same rows equally often.
 
-    Compares, for each unit and frame, the number of rows and two sums of hashes, so Spark shuffles
-    only these sums.
+    Compares, for each arrival unit and frame, the number of rows and two sums of hashes, so Spark
+    shuffles only these sums.
 
     Args:
         frames: Frames by name, all with the same columns, `arrival_unit` among them.
-        required: The names of the frames that must have rows of a unit if any frame has. Another
-            frame may lack the whole unit.
+        required: The names of the frames that must have rows of an arrival unit if any frame has.
+            Another frame may lack the whole arrival unit.
     """
     columns = next(iter(frames.values())).columns
     hashed = reduce(

@@ -56,14 +56,14 @@ class Finding(NamedTuple):
         file: The file's path below the table's folder; None if rows are wrong, not a file.
         what: What is wrong.
         fix: How to fix it.
-        unit: The arrival unit of the file or rows; None if it is not known.
+        arrival_unit: The arrival unit of the file or rows; None if it is not known.
     """
 
     table: str
     file: str | None
     what: str
     fix: Fix
-    unit: date | None = None
+    arrival_unit: date | None = None
 
 
 class FilesResult(NamedTuple):
@@ -203,7 +203,7 @@ def _final_and_keyed(
     if final is None or keyed is None or final.live is None or keyed.live is None:
         return
     damaged = (final.units - final.whole_units) | (keyed.units - keyed.whole_units)
-    # A published unit whose final windows are gone has no file.
+    # A published arrival unit whose final windows are gone has no file.
     computed = _computed(pipeline, windows_name, warehouse, stored)
     published = final.units | computed
     for unit in sorted((published & (final.units | keyed.units)) - damaged):
@@ -226,7 +226,7 @@ def _final_and_keyed(
 def _computed(
     pipeline: Pipeline, windows_name: str, warehouse: str, stored: Mapping[str, StoredFiles]
 ) -> set[date]:
-    """The units that a run by days has computed to the end."""
+    """The arrival units that a run by days has computed to the end."""
     table = catalog.computed_days(pipeline, windows_name, warehouse, fired=False)
     files = stored.get(table.name)
     if files is None or not files.is_whole:

@@ -72,10 +72,10 @@ def notifications_to_check(
     """Joins notifications of some arrival units with what the checks compare.
 
     Args:
-        notifications: The notifications of the units.
-        alerts: The alerts of the units that stand.
-        final: The final windows of the units.
-        closings: `arrival_unit` and `_close_before_ms` of the units.
+        notifications: The notifications of the arrival units.
+        alerts: The alerts of the arrival units that stand.
+        final: The final windows of the arrival units.
+        closings: `arrival_unit` and `_close_before_ms` of the arrival units.
         spec: The windows.
         window: The columns that identify a window of a key.
 
@@ -86,9 +86,9 @@ def notifications_to_check(
         there are), `_worst_before` (the largest severity of a window before it), `_later` (the
         number of rows after it), `_last_unit` and `_opened_until`. Among all rows of its episode:
         `_was_opened` (whether the row's correction retracted an `opened`) and `_stands_since` (the
-        least correction of an `opened` that stands). For an `ended` whose last window the unit
-        closed, `_ends_window`: whether that window is final and holds records; null for other rows.
-        Also a row without event for each first alert that lacks its `opened`.
+        least correction of an `opened` that stands). For an `ended` whose last window the arrival
+        unit closed, `_ends_window`: whether that window is final and holds records; null for other
+        rows. Also a row without event for each first alert that lacks its `opened`.
     """
     stands = F.col("retracted_by").isNull() & (F.col("event") != "retracted")
     marked = notifications.withColumn("_stands", stands)

@@ -69,7 +69,8 @@ class Batch:
         shared: A frame from which this batch and another are computed, to be persisted while the
             checks run; None if no other batch needs it.
         numbers: The columns to report of each arrival unit, where the batch has one row for each
-            unit (or a few, which agree in these columns); empty if its rows are records or windows.
+            arrival unit (or a few, which agree in these columns); empty if its rows are records or
+            windows.
     """
 
     name: str

@@ -39,14 +39,14 @@ class StoredFiles:
 
     @property
     def whole_units(self) -> set[date]:
-        """The units that have files, none of them damaged."""
+        """The arrival units that have files, none of them damaged."""
         files = self.live or []
         broken = {unit for path, unit in files if path in self.damaged}
         return self.units - broken
 
     @property
     def units(self) -> set[date]:
-        """The units that have files."""
+        """The arrival units that have files."""
         return {unit for _, unit in self.live or [] if unit is not None}
 
     def read(self, columns: list[str] | None = None) -> pa.Table:
@@ -78,7 +78,7 @@ def stored_files(table: TableSpec, live: pa.Table | None, damaged: set[str]) -> 
 
 
 def rows_by_unit(files: StoredFiles) -> Counter[date]:
-    """The number of rows of each unit, by the files' footers."""
+    """The number of rows of each arrival unit, by the files' footers."""
     found: Counter[date] = Counter()
     for path, unit in files.live or []:
         if unit is not None:

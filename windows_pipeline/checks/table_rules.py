@@ -72,7 +72,7 @@ def raw_events_checks(pipeline: Pipeline) -> list[Check]:
 
 
 def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
-    """Checks that no record is lost and every rule evaluated, over one row for each unit."""
+    """Checks that no record is lost and every rule evaluated, over a row for each arrival unit."""
     undecided = windows.undecided_sql(windows.result_columns(pipeline.source))
     limit = pipeline.limits.late
     filtered, named = "", ""
@@ -147,7 +147,7 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
     The rows need `rows_in_final` (copies among the checked rows), `rows_in_published` (copies among
     the published rows), `rows_in_closed` (copies among the closed keyed windows), `_times_final`
     (how many final windows have its key and end; of row windows, its row) and `_unit_had` (how many
-    final windows the unit has had, before corrections, too).
+    final windows the arrival unit has had, before corrections, too).
     """
     return [
         Check(
@@ -205,8 +205,8 @@ def alerts_history_checks(correct: str) -> list[Check]:
         correct: The command that corrects alerts, without days and cause.
 
     The rows need `rows_in_alerts` (copies among the checked rows), `rows_in_published` (copies
-    among the published rows) and `_unit_had` (how many alerts the unit has had, retracted ones
-    included).
+    among the published rows) and `_unit_had` (how many alerts the arrival unit has had, retracted
+    ones included).
     """
     return [
         Check(

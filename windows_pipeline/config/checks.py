@@ -46,7 +46,7 @@ _RESULT_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp")
 _RESULT_TYPE = re.compile(rf"{'|'.join(_RESULT_TYPES)}|decimal\(\d+, ?\d+\)")
 _NO_COLUMN = "there is no column "
 _ANY_TYPE = ("double", "string", "timestamp", "boolean", "array<double>", "array<string>")
-"""A type of each kind that a rule can tell apart."""
+"""A type of each kind that a rule distinguishes."""
 _FIRING_COLUMNS = frozenset(
     {
         "firing_id",

@@ -94,7 +94,7 @@ _MAY_REFER = (
     *_SECRETS,
     *(("notify", ANY, "email", name) for name in ("host", "from", "to")),
 )
-"""The fields whose texts may refer to the environment: how records and people are reached."""
+"""The fields whose texts may refer to the environment: the addresses of records and of people."""
 _PARTS_OF_TARGETS: dict[FieldPath, type[BaseModel]] = {
     ("webhook",): Webhook,
     ("email",): Email,

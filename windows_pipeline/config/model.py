@@ -76,7 +76,7 @@ class Partitions(Strict):
     Attributes:
         unit: What an arrival unit is.
         start: The first arrival day.
-        end: The last arrival day; None for no end, so that each new day adds a unit.
+        end: The last arrival day; None for no end, so that each new day adds an arrival unit.
     """
 
     unit: Literal["day"] = "day"

@@ -8,9 +8,9 @@ from typing import overload
 from pyspark.sql import DataFrame
 
 from windows_pipeline.dataframe.arguments import require_bounded
-from windows_pipeline.dataframe.bound import Bind, Result, Transform, bound_to, unbound
-from windows_pipeline.dataframe.groups import GroupWindowed
-from windows_pipeline.dataframe.rows import RowWindowed, require_no_stream
+from windows_pipeline.dataframe.groups import GroupPlan, GroupWindowed
+from windows_pipeline.dataframe.results import Result, ResultOf, Transform, applied_to, not_applied
+from windows_pipeline.dataframe.rows import RowPlan, RowWindowed, require_no_stream
 from windows_pipeline.dataframe.windowed import Windowed, WindowedPlan
 from windows_pipeline.windows import GroupWindow, RowWindow, WindowSpec
 from windows_pipeline.windows.group_window import SlideOver
@@ -45,9 +45,9 @@ def windowed(
         ValueError: `events` is no DataFrame or is a stream (rule F3), or `windows` is no window
             specification.
     """
-    builder = _builder(windows, bound_to(events))
+    builder = _builder(windows, applied_to(events))
     if isinstance(builder, RowWindowed):
-        require_no_stream(events, [builder.window])
+        require_no_stream(events, [builder.plan.window])
     require_bounded(events)
     return builder
 
@@ -89,12 +89,12 @@ def windows(
     Raises:
         ValueError: `windows` is no window specification, or a name is not a string.
     """
-    builder = _builder(windows, unbound).by(*_names(by))
+    builder = _builder(windows, not_applied).by(*_names(by))
     return builder if event_time is None else builder.event_time(event_time)
 
 
 def _builder(
-    windows: WindowSpec | GroupWindow | RowWindow, bind: Bind[Result]
+    windows: WindowSpec | GroupWindow | RowWindow, result_of: ResultOf[Result]
 ) -> Windowed[Result] | GroupWindowed[Result] | RowWindowed[Result]:
     """The builder for this kind of windows.
 
@@ -102,11 +102,11 @@ def _builder(
         ValueError: `windows` is no window specification.
     """
     if isinstance(windows, GroupWindow):
-        return GroupWindowed(windows, bind)
+        return GroupWindowed(GroupPlan(windows), result_of)
     if isinstance(windows, RowWindow):
-        return RowWindowed(windows, bind)
+        return RowWindowed(RowPlan(windows), result_of)
     if isinstance(windows, WindowSpec):
-        return Windowed(WindowedPlan(windows), bind)
+        return Windowed(WindowedPlan(windows), result_of)
     fix = (
         "end Slide.over(...) with .every(...)"
         if isinstance(windows, SlideOver)

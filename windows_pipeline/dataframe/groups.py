@@ -21,12 +21,115 @@ from windows_pipeline.dataframe.arguments import (
     require_names,
     require_on_error,
 )
-from windows_pipeline.dataframe.bound import Bind, Result
 from windows_pipeline.dataframe.inputs import ArrivalOrder, Input
 from windows_pipeline.dataframe.names import quoted, require_once, unquoted
+from windows_pipeline.dataframe.results import Result, ResultOf
 from windows_pipeline.dataframe.windows import WindowedStream, aggregate_streams
 from windows_pipeline.engine.counts import evaluate_counts
 from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """The arguments of the verbs called so far.
+
+    Attributes:
+        window: The windows, with an alias.
+        by: The key's columns.
+        arrival: For windows by rows, the columns that order arrival; empty if the window's `on`
+            names the column.
+    """
+
+    window: GroupWindow
+    by: tuple[str, ...] = ()
+    arrival: tuple[str, ...] = ()
+
+    def require_alias(self) -> str:
+        """The name of the bounds' column.
+
+        Raises:
+            ValueError: The window has no alias.
+        """
+        if self.window.name is None:
+            raise ValueError(
+                "window: must have an alias, which names the column of its bounds, but has none; "
+                "add .alias('w')"
+            )
+        return self.window.name
+
+    def require_order(self) -> tuple[str, ...]:
+        """The column of the windows' time, or the columns that order arrival.
+
+        Raises:
+            ValueError: No column is named.
+        """
+        if self.arrival:
+            return self.arrival
+        if self.window.column is None:
+            by_rows = isinstance(self.window.windows, CountWindows)
+            subject = "the order of arrival" if by_rows else "time"
+            verb = ".arrival('offset')" if by_rows else ".event_time('ts')"
+            raise ValueError(
+                f"window: must have a column of {subject}, but none is named; add {verb} or "
+                ".on('...')"
+            )
+        return (self.window.column,)
+
+    def grouped(
+        self,
+        events: DataFrame,
+        name: str,
+        on: Sequence[str],
+        aggregates: Sequence[Aggregation],
+        *,
+        with_failed: bool,
+    ) -> DataFrame:
+        """Computes a row for each window of each key.
+
+        Raises:
+            ValueError: See `GroupWindowed.agg`.
+        """
+        require_bounded(events)
+        if name.lower() in {column.lower() for column in events.columns}:
+            raise ValueError(f"alias: {name!r} hides the column of that name; choose another alias")
+        for column in on:
+            require_column(events, "on", column)
+        for column in self.by:
+            require_column(events, "by", column)
+        key_names = [unquoted(key) for key in self.by]
+        require_once("by", key_names, "name each column of the key once")
+        results = [one.result_name for one in aggregates]
+        fix = "rename one, as with count().alias('...')"
+        added = ["failed"] if with_failed else []
+        require_once("aggregates", [*key_names, name, *results, *added], fix)
+        for aggregation in aggregates:
+            require_computable(events, aggregation)
+        # Neutral names cannot collide with the columns of the windows.
+        renamed = [each.alias(f"aggregate_{index}") for index, each in enumerate(aggregates)]
+        match self.window.windows:
+            case CountWindows() as windows:
+                order = ArrivalOrder(tuple(on))
+                found = _count_windows(
+                    events, windows, self.by, order, renamed, with_failed=with_failed
+                )
+                bounds = ("first_offset", "last_offset")
+            case windows:
+                stream = WindowedStream(events, self.by, on[0], renamed)
+                found = aggregate_streams(windows, [stream], with_failed=with_failed)
+                is_session = isinstance(windows, SessionWindows)
+                bounds = ("window_start", "session_timeout" if is_session else "window_end")
+        start, end = (
+            F.col(bound).alias(part) for bound, part in zip(bounds, ("start", "end"), strict=True)
+        )
+        return found.select(
+            *(F.col(quoted(key)) for key in key_names),
+            F.struct(start, end).alias(name),
+            *(
+                F.col(each.result_name).alias(result)
+                for each, result in zip(renamed, results, strict=True)
+            ),
+            *([_with_names(results)] if with_failed else []),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +144,12 @@ class GroupWindowed(Generic[Result]):
     function for `DataFrame.transform`.
 
     Attributes:
-        window: The windows, with an alias.
-        bind: Makes the result at the end.
-        keys: The key's columns.
-        order: For windows by rows, the columns that order arrival; empty if the window's `on`
-            names the column.
+        plan: The arguments of the verbs called so far.
+        result_of: Returns the result for the function that computes it from records.
     """
 
-    window: GroupWindow
-    bind: Bind[Result] = field(repr=False)
-    keys: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
+    plan: GroupPlan
+    result_of: ResultOf[Result] = field(repr=False)
 
     def by(self, *columns: str) -> GroupWindowed[Result]:
         """Names the key's columns; each value of the key has separate windows.
@@ -65,7 +163,7 @@ class GroupWindowed(Generic[Result]):
             ValueError: A name is not a string.
         """
         require_names("by", columns)
-        return replace(self, keys=columns)
+        return replace(self, plan=replace(self.plan, by=columns))
 
     def event_time(self, column: str) -> GroupWindowed[Result]:
         """Names the column of the windows' time, as FLIP-11's `on` does.
@@ -78,12 +176,12 @@ class GroupWindowed(Generic[Result]):
             ValueError: The name is not a string, or the windows are by rows.
         """
         require_names("event_time", [column])
-        if isinstance(self.window.windows, CountWindows):
+        if isinstance(self.plan.window.windows, CountWindows):
             raise ValueError(
                 "event_time: windows of rows(...) follow the order of arrival; name its column "
                 f"with .arrival({column!r})"
             )
-        return replace(self, window=self.window.on(column))
+        return replace(self, plan=replace(self.plan, window=self.plan.window.on(column)))
 
     def arrival(self, *columns: str) -> GroupWindowed[Result]:
         """Names the columns that order arrival, which windows by rows follow, as FLIP-11's `on`.
@@ -96,12 +194,12 @@ class GroupWindowed(Generic[Result]):
             ValueError: A name is not a string, or the windows are by time.
         """
         require_names("arrival", columns)
-        if not isinstance(self.window.windows, CountWindows):
+        if not isinstance(self.plan.window.windows, CountWindows):
             raise ValueError(
                 "arrival: group windows by time treat every row as on time; leave .arrival(...) "
                 "out, or use TimeWindows or SessionWindows, which have late()"
             )
-        return replace(self, order=columns)
+        return replace(self, plan=replace(self.plan, arrival=columns))
 
     def agg(self, *aggregates: Aggregation, on_error: OnError = "raise") -> Result:
         """Computes a row for each window of each key.
@@ -129,84 +227,12 @@ class GroupWindowed(Generic[Result]):
         """
         require_aggregates(aggregates)
         require_on_error(on_error)
-        name = self._alias()
-        on = self._on()
+        plan = self.plan
+        name = plan.require_alias()
+        on = plan.require_order()
         with_failed = on_error == "null"
-        return self.bind(
-            lambda events: self._grouped(events, name, on, aggregates, with_failed=with_failed)
-        )
-
-    def _alias(self) -> str:
-        if self.window.name is None:
-            raise ValueError(
-                "window: must have an alias, which names the column of its bounds, but has none; "
-                "add .alias('w')"
-            )
-        return self.window.name
-
-    def _on(self) -> tuple[str, ...]:
-        """The column of the windows' time, or the columns that order arrival."""
-        if self.order:
-            return self.order
-        if self.window.column is None:
-            by_rows = isinstance(self.window.windows, CountWindows)
-            subject = "the order of arrival" if by_rows else "time"
-            verb = ".arrival('offset')" if by_rows else ".event_time('ts')"
-            raise ValueError(
-                f"window: must have a column of {subject}, but none is named; add {verb} or "
-                ".on('...')"
-            )
-        return (self.window.column,)
-
-    def _grouped(
-        self,
-        events: DataFrame,
-        name: str,
-        on: Sequence[str],
-        aggregates: Sequence[Aggregation],
-        *,
-        with_failed: bool,
-    ) -> DataFrame:
-        require_bounded(events)
-        if name.lower() in {column.lower() for column in events.columns}:
-            raise ValueError(f"alias: {name!r} hides the column of that name; choose another alias")
-        for column in on:
-            require_column(events, "on", column)
-        for column in self.keys:
-            require_column(events, "by", column)
-        key_names = [unquoted(key) for key in self.keys]
-        require_once("by", key_names, "name each column of the key once")
-        results = [one.result_name for one in aggregates]
-        fix = "rename one, as with count().alias('...')"
-        added = ["failed"] if with_failed else []
-        require_once("aggregates", [*key_names, name, *results, *added], fix)
-        for aggregation in aggregates:
-            require_computable(events, aggregation)
-        # Neutral names cannot collide with the columns of the windows.
-        renamed = [each.alias(f"aggregate_{index}") for index, each in enumerate(aggregates)]
-        match self.window.windows:
-            case CountWindows() as windows:
-                order = ArrivalOrder(tuple(on))
-                found = _count_windows(
-                    events, windows, self.keys, order, renamed, with_failed=with_failed
-                )
-                bounds = ("first_offset", "last_offset")
-            case windows:
-                stream = WindowedStream(events, self.keys, on[0], renamed)
-                found = aggregate_streams(windows, [stream], with_failed=with_failed)
-                is_session = isinstance(windows, SessionWindows)
-                bounds = ("window_start", "session_timeout" if is_session else "window_end")
-        start, end = (
-            F.col(bound).alias(part) for bound, part in zip(bounds, ("start", "end"), strict=True)
-        )
-        return found.select(
-            *(F.col(quoted(key)) for key in key_names),
-            F.struct(start, end).alias(name),
-            *(
-                F.col(each.result_name).alias(result)
-                for each, result in zip(renamed, results, strict=True)
-            ),
-            *([_with_names(results)] if with_failed else []),
+        return self.result_of(
+            lambda events: plan.grouped(events, name, on, aggregates, with_failed=with_failed)
         )
 
     if not TYPE_CHECKING:
@@ -227,14 +253,14 @@ class GroupWindowed(Generic[Result]):
 def _count_windows(
     events: DataFrame,
     windows: CountWindows,
-    keys: Sequence[str],
+    by: Sequence[str],
     arrival: ArrivalOrder,
     aggregates: Sequence[Aggregation],
     *,
     with_failed: bool,
 ) -> DataFrame:
     """Computes windows by rows: key, `first_offset`, `last_offset`, the aggregates, `failed`."""
-    counted = Input(events, keys, None, aggregates, arrival)
+    counted = Input(events, by, None, aggregates, arrival)
     for column in events.select(*arrival.columns).schema:
         if isinstance(column.dataType, NO_KEYS):
             raise ValueError(

@@ -19,9 +19,9 @@ from windows_pipeline.dataframe.arguments import (
     require_names,
     require_on_error,
 )
-from windows_pipeline.dataframe.bound import Bind, Result
 from windows_pipeline.dataframe.inputs import Input
 from windows_pipeline.dataframe.names import unquoted
+from windows_pipeline.dataframe.results import Result, ResultOf
 from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.engine.row_time_shards import rows_in_time_shards
 from windows_pipeline.engine.rows import evaluate_rows
@@ -39,6 +39,23 @@ _RECORD = "record"
 
 
 @dataclass(frozen=True, slots=True)
+class RowPlan:
+    """The arguments of the verbs called so far.
+
+    Attributes:
+        window: The windows.
+        by: The key's columns.
+        arrival: The columns that order arrival.
+        others: Further windows over the same rows, with their aggregates.
+    """
+
+    window: RowWindow
+    by: tuple[str, ...] = ()
+    arrival: tuple[str, ...] = ()
+    others: tuple[tuple[RowWindow, tuple[Aggregation, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RowWindowed(Generic[Result]):
     """Rows that each have a window (rule F2); made by `windowed` and `windows`.
 
@@ -47,18 +64,12 @@ class RowWindowed(Generic[Result]):
     function for `DataFrame.transform`.
 
     Attributes:
-        window: The windows.
-        bind: Makes the result at the end.
-        keys: The key's columns.
-        order: The columns that order arrival.
-        others: Further windows over the same rows, with their aggregates.
+        plan: The arguments of the verbs called so far.
+        result_of: Returns the result for the function that computes it from records.
     """
 
-    window: RowWindow
-    bind: Bind[Result] = field(repr=False)
-    keys: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
-    others: tuple[tuple[RowWindow, tuple[Aggregation, ...]], ...] = ()
+    plan: RowPlan
+    result_of: ResultOf[Result] = field(repr=False)
 
     def by(self, *columns: str) -> RowWindowed[Result]:
         """Names the key's columns; a window contains rows with one value of the key.
@@ -71,7 +82,7 @@ class RowWindowed(Generic[Result]):
             ValueError: A name is not a string.
         """
         require_names("by", columns)
-        return replace(self, keys=columns)
+        return replace(self, plan=replace(self.plan, by=columns))
 
     def event_time(self, column: str) -> RowWindowed[Result]:
         """Names the column of the windows' time, as FLIP-11's `on` does.
@@ -84,7 +95,7 @@ class RowWindowed(Generic[Result]):
             ValueError: A name is not a string.
         """
         require_names("event_time", [column])
-        return replace(self, window=self.window.on(column))
+        return replace(self, plan=replace(self.plan, window=self.plan.window.on(column)))
 
     def beside(self, window: RowWindow, *aggregates: Aggregation) -> RowWindowed[Result]:
         """Adds another window of each row, with separate aggregates.
@@ -106,7 +117,8 @@ class RowWindowed(Generic[Result]):
                 "take one from windows_pipeline.flip11"
             )
         require_aggregates(aggregates)
-        return replace(self, others=(*self.others, (window, aggregates)))
+        others = (*self.plan.others, (window, aggregates))
+        return replace(self, plan=replace(self.plan, others=others))
 
     def arrival(self, *columns: str) -> RowWindowed[Result]:
         """Names the columns that order arrival.
@@ -122,7 +134,7 @@ class RowWindowed(Generic[Result]):
             ValueError: A name is not a string.
         """
         require_names("arrival", columns)
-        return replace(self, order=columns)
+        return replace(self, plan=replace(self.plan, arrival=columns))
 
     def agg(self, *aggregates: Aggregation, on_error: OnError = "raise") -> Result:
         """Adds aggregates of each row's window to the row.
@@ -150,19 +162,20 @@ class RowWindowed(Generic[Result]):
         """
         require_aggregates(aggregates)
         require_on_error(on_error)
-        wanted = ((self.window, aggregates), *self.others)
+        plan = self.plan
+        wanted = ((plan.window, aggregates), *plan.others)
         windows = [window for window, _ in wanted]
         require_distinct_aliases(windows)
 
         def transform(events: DataFrame) -> DataFrame:
             require_no_stream(events, windows)
-            fitted = partial(_with_results, by=self.keys, arrival=self.order, on_error=on_error)
+            fitted = partial(_with_results, by=plan.by, arrival=plan.arrival, on_error=on_error)
             rows = events
             for step, (window, of_window) in enumerate(wanted):
                 rows = fitted(window, of_window, rows, is_first=step == 0)
             return rows
 
-        return self.bind(transform)
+        return self.result_of(transform)
 
     if not TYPE_CHECKING:
 

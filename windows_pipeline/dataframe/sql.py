@@ -152,7 +152,7 @@ def _windows(spark: SparkSession, call: WindowCall) -> DataFrame:
     is_query = tokens_of(call.table)[0].token_type in _QUERIES
     records = sql(spark, call.table) if is_query else spark.table(call.table)
     try:
-        aggregates = _aggregates(_text(arguments, "aggregates"))
+        aggregates = parse_aggregates(_text(arguments, "aggregates"))
         # Of an expression Spark says what is wrong.
         texts = (each.column for each in aggregates if isinstance(each.column, str))
         of = [text for text in texts if _NAME.fullmatch(text)]
@@ -235,7 +235,7 @@ def _whole(arguments: Arguments, name: str) -> int:
     return value
 
 
-def _aggregates(text: str) -> list[Aggregation]:
+def parse_aggregates(text: str) -> list[Aggregation]:
     """Parses 'count(*), sum(amount) AS total' in the syntax of pipeline files."""
     try:
         return [_aggregate(part) for part in split_arguments(text)]

@@ -16,9 +16,9 @@ from windows_pipeline.dataframe.arguments import (
     require_names,
     require_on_error,
 )
-from windows_pipeline.dataframe.bound import Bind, Result, Transform
 from windows_pipeline.dataframe.firings import fired, processed
 from windows_pipeline.dataframe.inputs import ArrivalOrder
+from windows_pipeline.dataframe.results import Result, ResultOf, Transform
 from windows_pipeline.dataframe.windows import WindowedStream, aggregate_streams, late_records
 from windows_pipeline.engine.windows import until_window_closes
 from windows_pipeline.windows import WindowSpec
@@ -106,7 +106,7 @@ class WindowedPlan:
         Raises:
             ValueError: See `Windowed.cogroup`.
         """
-        events = other.bind(lambda records: records) if isinstance(other, Windowed) else None
+        events = other.result_of(lambda records: records) if isinstance(other, Windowed) else None
         if not isinstance(events, DataFrame):
             raise ValueError(
                 f"cogroup: other must be a stream in windows, not {other!r}; pass "
@@ -132,11 +132,11 @@ class Windowed(Generic[Result]):
 
     Attributes:
         plan: The arguments of the verbs called so far.
-        bind: Makes the result at the end.
+        result_of: Returns the result for the function that computes it from records.
     """
 
     plan: WindowedPlan
-    bind: Bind[Result] = field(repr=False)
+    result_of: ResultOf[Result] = field(repr=False)
 
     def by(self, *columns: str) -> Windowed[Result]:
         """Names the key's columns; each value of the key has separate windows.
@@ -222,13 +222,13 @@ class Windowed(Generic[Result]):
             SparkRuntimeException: When Spark runs it: an event time is null (rule A6), or an
                 arrival value is null or occurs twice in a source partition (rule A1).
         """
-        return self.bind(
+        return self.result_of(
             self.plan.every_window(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
         )
 
     def final(self) -> Final[Result]:
         """Restricts results to closed windows: Kafka's `suppress(untilWindowCloses)` (rule E1)."""
-        return Final(self.plan, self.bind)
+        return Final(self.plan, self.result_of)
 
     def late(self) -> Result:
         """Returns the records that no window counts, with the reason (rule A5); needs `arrival`.
@@ -249,7 +249,7 @@ class Windowed(Generic[Result]):
         plan = self.plan
         plan.require_event_time()
         arrival = plan.require_arrival("late", "whether a record is late")
-        return self.bind(
+        return self.result_of(
             lambda events: late_records(plan.windows, plan.stream(events, ()), arrival)
         )
 
@@ -300,7 +300,7 @@ class Windowed(Generic[Result]):
         plan = self.plan
         _require_firing(plan, "firings", trigger, aggregates, input_ends=input_ends)
         require_on_error(on_error)
-        return self.bind(
+        return self.result_of(
             lambda events: fired(
                 plan.windows,
                 trigger,
@@ -344,7 +344,7 @@ class Windowed(Generic[Result]):
                 f"function: must be a WindowFunction, not {function!r}; pass "
                 "WindowFunction(process, schema)"
             )
-        return self.bind(
+        return self.result_of(
             lambda events: processed(
                 plan.windows,
                 trigger,
@@ -371,7 +371,7 @@ class Windowed(Generic[Result]):
             ValueError: `other` is no stream, has other windows or no event time. At the end: types
                 differ, or only some streams have an order of arrival.
         """
-        return Cogrouped(self.plan.joined(other, aggregates), self.bind)
+        return Cogrouped(self.plan.joined(other, aggregates), self.result_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,15 +380,15 @@ class Cogrouped(Generic[Result]):
 
     Attributes:
         plan: The arguments of the verbs called so far.
-        bind: Makes the result at the end.
+        result_of: Returns the result for the function that computes it from records.
     """
 
     plan: WindowedPlan
-    bind: Bind[Result] = field(repr=False)
+    result_of: ResultOf[Result] = field(repr=False)
 
     def cogroup(self, other: Windowed[DataFrame], *aggregates: Aggregation) -> Cogrouped[Result]:
         """Adds one more stream; see `Windowed.cogroup`."""
-        return Cogrouped(self.plan.joined(other, aggregates), self.bind)
+        return Cogrouped(self.plan.joined(other, aggregates), self.result_of)
 
     def agg(
         self, *aggregates: Aggregation, pre_aggregate: bool = True, on_error: OnError = "raise"
@@ -407,13 +407,13 @@ class Cogrouped(Generic[Result]):
         Raises:
             ValueError: See `Windowed.agg` and `Windowed.cogroup`.
         """
-        return self.bind(
+        return self.result_of(
             self.plan.every_window(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
         )
 
     def final(self) -> Final[Result]:
         """Restricts results to closed windows; see `Windowed.final`."""
-        return Final(self.plan, self.bind)
+        return Final(self.plan, self.result_of)
 
     if not TYPE_CHECKING:
 
@@ -434,11 +434,11 @@ class Final(Generic[Result]):
 
     Attributes:
         plan: The arguments of the verbs called so far.
-        bind: Makes the result at the end.
+        result_of: Returns the result for the function that computes it from records.
     """
 
     plan: WindowedPlan
-    bind: Bind[Result] = field(repr=False)
+    result_of: ResultOf[Result] = field(repr=False)
 
     def agg(
         self, *aggregates: Aggregation, pre_aggregate: bool = True, on_error: OnError = "raise"
@@ -457,7 +457,7 @@ class Final(Generic[Result]):
             ValueError: See `Windowed.agg`.
         """
         every = self.plan.every_window(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
-        return self.bind(lambda events: until_window_closes(every(events)))
+        return self.result_of(lambda events: until_window_closes(every(events)))
 
     if not TYPE_CHECKING:
 

@@ -104,7 +104,7 @@ class CountKernel:
         if table.column("offset").null_count:
             missing = int(np.flatnonzero(np.asarray(table.column("offset").is_null()))[0])
             raise ValueError(
-                f"{self._describe(table, missing)} has no place in the order of arrival; name a "
+                f"{self._describe(table, missing)} has no position in the order of arrival; name a "
                 "column that orders arrival and has no nulls"
             )
         starts = group_starts(table, [*self._by, "offset"])

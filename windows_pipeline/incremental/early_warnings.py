@@ -28,8 +28,8 @@ def early_warnings(
 
     Returns:
         The columns of `fired` with `rule`, `severity` and `state`. The state is `open` in the row
-        of the unit that raised the warning. In the row of the unit that closed the window it is
-        `confirmed` if the final window breaks the rule, else `withdrawn`.
+        of the arrival unit that raised the warning. In the row of the arrival unit that closed the
+        window it is `confirmed` if the final window breaks the rule, else `withdrawn`.
     """
     breaking = broken_rules(fired.where("NOT is_final"), rules)
     in_order = Window.partitionBy("_computed_day", *WARNING_KEY).orderBy("firing_id")

@@ -56,7 +56,8 @@ def unit_firings(
         windows: The windows and their trigger.
         aggregates: What to compute of each pane.
         positions: The positions of the merge around each computed day, by day number.
-        resumed: The parts of source partitions that resumed, among the units of the records.
+        resumed: The parts of source partitions that resumed, among the arrival units of the
+            records.
         came_with: Over `_computed_day`, `_after_arrival_unit` and `_after_batch`: whether the
             record after which a window fired arrived with the computed day.
         with_earlier: Whether to return the earlier firings, too, of windows that were open before

@@ -1,4 +1,4 @@
-"""A column of the first of some units for which a condition holds."""
+"""A column of the first of some arrival units for which a condition holds."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pyspark.sql import functions as F
 
 
 def first_unit(units: Sequence[tuple[date, Column]], last: date) -> Column:
-    """The first unit whose condition holds.
+    """The first arrival unit whose condition holds.
 
     The expression is a tree, not a chain: Spark analyzes expressions recursively, and a chain of
     a year's days overflows its stack.
 
     Args:
-        units: Units in order, each with its condition. If a unit's condition holds, those of all
-            later units hold, too.
-        last: The unit to return if no condition holds.
+        units: Arrival units in order, each with its condition. If an arrival unit's condition
+            holds, those of all later arrival units hold, too.
+        last: The arrival unit to return if no condition holds.
     """
     if not units:
         return F.lit(last)

@@ -47,16 +47,16 @@ def episode_events(
     """Returns the events of episodes, one row for each event.
 
     Args:
-        alerts: All alerts so far of the episodes of some units, and of those that these units may
-            end: the columns of the table alerts and, of windows that may be silences, those of
-            `with_next_record`.
+        alerts: All alerts so far of the episodes of some arrival units, and of those that these
+            arrival units may end: the columns of the table alerts and, of windows that may be
+            silences, those of `with_next_record`.
         spec: The windows.
         window: The columns that identify a window of a key.
         aggregates: The columns of the window's aggregates.
         rules: The rules by name.
-        is_new: Whether an alert is of these units.
-        ended_in: From an instant in milliseconds, the unit of these whose close time passed it;
-            null if none did.
+        is_new: Whether an alert is of these arrival units.
+        ended_in: From an instant in milliseconds, the arrival unit of these whose close time passed
+            it; null if none did.
 
     Returns:
         The columns of the table notifications but `notification_id`, `correction` and
@@ -134,7 +134,7 @@ def _worst_at_end(window: Sequence[str]) -> Column:
 def _end(
     spec: PipelineWindows, is_new: Column, ended_in: Callable[[Column], Column]
 ) -> tuple[Column, Column]:
-    """The unit that ended the episode of an alert, null if none did, and when the episode ended.
+    """The arrival unit that ended an alert's episode, null if none did, and when the episode ended.
 
     An episode whose last window is a silence lasts until its key has a record again.
     """

@@ -16,7 +16,7 @@ from windows_pipeline.storage.instants import timestamp_to_ms
 
 _EPOCH = date(1970, 1, 1)
 _MOST_LITERALS = 256
-"""The most units and stream times that become literals of a plan; more become joined tables."""
+"""The most arrival units and stream times that are literals of a plan; more are joined tables."""
 
 
 def day_number(day: date) -> int:
@@ -37,11 +37,12 @@ def records_to_read(
     Args:
         raw_events: `arrival_unit`, `source_partition`, `event_time`, `running_max`, and other
             columns, which are carried along.
-        timeline: The stream times and watermarks of the units.
-        reads: The units whose records each computed day needs. A record is returned once for
-            each computed day that needs it.
+        timeline: The stream times and watermarks of the arrival units.
+        reads: The arrival units whose records each computed day needs. A record is returned once
+            for each computed day that needs it.
         delay_ms: Close time is stream time less this delay (rule A3).
-        is_new: Which records are new to the computed day; None for the records of its own unit.
+        is_new: Which records are new to the computed day; None for the records of its own arrival
+            unit.
 
     Returns:
         The columns of raw_events, and `_computed_day` (int), `_is_new` (boolean),
@@ -60,7 +61,7 @@ def records_to_read(
     return (
         known(timed, units, reads)
         .withColumn("_is_new", is_new)
-        # A unit reads all its own records, because it lists the late ones.
+        # An arrival unit reads all its own records, because it lists the late ones.
         .where(F.col("_is_new") | (F.col("_event_time_ms") >= F.col("_from_ms")))
         .withColumn("_stream_time_ms", stream_time_ms)
         # For a record of a partition that resumes, the watermark may be later (rule A4).
@@ -72,7 +73,7 @@ def records_to_read(
 
 
 def _are_few(reads: Sequence[Read], units: Sequence[ArrivalUnit]) -> bool:
-    """Whether literals can hold what is known of the units: one computed day, few stream times."""
+    """Whether literals can hold the arrival units: one computed day, and few stream times."""
     wanted = {(read.computed_day, read.from_ms) for read in reads}
     stream_times = sum(len(unit.stream_time_before_ms) for unit in units)
     return len(wanted) == 1 and len(units) + stream_times <= _MOST_LITERALS

@@ -1,4 +1,6 @@
-"""Row windows of a pipeline: one result per record, in the unit that makes it final (F1, F2, F5).
+"""Row windows of a pipeline: a result per record, in the arrival unit that makes it final.
+
+Rules F1, F2 and F5.
 
 One pass computes the rows of all computed days. A final row never changes, so it belongs to the
 one day whose close times enclose the end of its window.

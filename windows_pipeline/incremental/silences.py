@@ -64,7 +64,7 @@ def keys_back(windows: DataFrame, before: DataFrame) -> DataFrame:
     A silence that began long before can end only at a record of such a key.
 
     Args:
-        windows: `SEEN` of the windows that some units closed.
-        before: `SEEN` of the windows that closed shortly before these units.
+        windows: `SEEN` of the windows that some arrival units closed.
+        before: `SEEN` of the windows that closed shortly before these arrival units.
     """
     return join_on(heard_keys(windows), heard_keys(before), ["key"], "anti")

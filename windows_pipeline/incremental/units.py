@@ -40,9 +40,9 @@ class Arrivals:
 
     Attributes:
         log: The arrival log.
-        timeline: Stream times and watermarks of the units before the first missing one.
+        timeline: Stream times and watermarks of the arrival units before the first missing one.
         spec: The windows.
-        first_day: The pipeline's first unit.
+        first_day: The pipeline's first arrival unit.
     """
 
     log: ArrivalLog
@@ -55,7 +55,7 @@ class Arrivals:
         return {day_number(unit.day): self._closing(unit) for unit in self.units(days)}
 
     def units(self, days: Sequence[date]) -> list[ArrivalUnit]:
-        """The units of the days that no missing day blocks."""
+        """The arrival units of the days that no missing day blocks."""
         found = (self.timeline.unit(day) for day in days)
         return [unit for unit in found if unit is not None]
 
@@ -68,7 +68,7 @@ class Arrivals:
     def rejected(self, days: Sequence[date]) -> dict[date, int]:
         """How many records of each ingested day were rejected."""
         wanted = set(days)
-        # All rows of a micro-batch's part of a unit repeat its number of rejected records.
+        # All rows of a micro-batch's part of an arrival unit repeat its number of rejected records.
         parts = {
             (row.arrival_unit, row.batch): row.unit_rejected
             for row in self.log
@@ -94,7 +94,7 @@ class Arrivals:
         return facts
 
     def merge(self, idle_after_ms: int | None) -> Merge:
-        """The merge of the source partitions over all units before the first missing one."""
+        """The merge of the source partitions of the arrival units before the first missing one."""
         ready = (row for row in self.log if row.arrival_unit < self.next_day)
         return Merge(idle_after_ms).after(arrived_parts(ready))
 
@@ -104,7 +104,7 @@ class Arrivals:
         return self.first_day + timedelta(days=len(self.timeline.units))
 
     def reads(self, raw_events: DataFrame, days: Sequence[date]) -> list[Read]:
-        """The units whose records the windows of these days need."""
+        """The arrival units whose records the windows of these days need."""
         closes_ms = {unit.day: self._closing(unit).before_ms for unit in self.units(days)}
         # A superset is harmless: more records can only lengthen the look-back.
         arrived = raw_events.where(F.col("arrival_unit") <= F.lit(max(days)))
@@ -118,7 +118,7 @@ class Arrivals:
     def records_of(
         self, raw_events: DataFrame, days: Sequence[date], reads: Sequence[Read]
     ) -> DataFrame:
-        """The records that the windows of these days need, from units that are already known."""
+        """The records that the windows of these days need, from known arrival units."""
         if isinstance(self.spec, GracedRows):
             unblocked = [unit.day for unit in self.units(days)]
             earliest_ms = min((read.from_ms for read in reads), default=NEVER_MS)

@@ -36,7 +36,7 @@ ARRIVAL = ("arrival_unit", "source_partition", "offset")
 
 
 def lookback_ms(spec: FixedWindows) -> int:
-    """How far before a unit's close time a record can matter to the unit's windows, in ms.
+    """How far before an arrival unit's close time a record can matter to its windows, in ms.
 
     A hopping window that ends after the close time reaches back by less than its size. A sliding
     window that ends at the close time reaches back by one time difference. One more difference

@@ -22,7 +22,7 @@ def require_raw_rows(
     pipeline: Pipeline,
     raw_events: Table,
     log: ArrivalLog,
-    units: Collection[date],
+    days: Collection[date],
 ) -> None:
     """Requires that raw_events has all rows of some days.
 
@@ -31,18 +31,18 @@ def require_raw_rows(
         pipeline: The pipeline.
         raw_events: The pipeline's table.
         log: The pipeline's arrival log.
-        units: The days whose records will be read.
+        days: The days whose records will be read.
 
     Raises:
         RawRowsMissingError: A day has fewer rows than the log says; the first such day is named.
     """
-    wanted = dict.fromkeys(sorted(units), 0)
+    wanted = dict.fromkeys(sorted(days), 0)
     for row in log:
         if row.arrival_unit in wanted:
             wanted[row.arrival_unit] += row.rows
     found = raw_events.rows_by_unit(spark, wanted)
-    for unit, rows in wanted.items():
-        if found[unit] < rows:
+    for day, rows in wanted.items():
+        if found[day] < rows:
             start_over = (
                 f"from the landed files: windows-pipeline rebuild {pipeline.name} --from raw_events"
                 if pipeline.source.is_landed
@@ -50,7 +50,7 @@ def require_raw_rows(
                 f"windows-pipeline stream {pipeline.name}"
             )
             raise RawRowsMissingError(
-                f"{raw_events.name} must hold the {counted(rows, 'row')} of {unit} that "
-                f"arrival_log names, and holds {found[unit]:,}; no result was computed. Put the "
+                f"{raw_events.name} must hold the {counted(rows, 'row')} of {day} that "
+                f"arrival_log names, and holds {found[day]:,}; no result was computed. Put the "
                 f"table back as it was, or start over {start_over}"
             )

@@ -100,13 +100,13 @@ class Delivered:
         return sum(of == target and at > instant for (of, _), at in self.messages.items())
 
     def _add(self, one: Delivery) -> None:
-        place = (one.target, one.id)
+        delivery = (one.target, one.id)
         if one.outcome == "waiting":
-            self.waiting.add(place)
+            self.waiting.add(delivery)
             return
-        self.done.add(place)
+        self.done.add(delivery)
         if one.outcome == "sent":
-            self.sent.add(place)
+            self.sent.add(delivery)
             self.messages[one.target, one.message] = datetime.fromisoformat(one.at)
 
     def read(self, content: bytes) -> None:

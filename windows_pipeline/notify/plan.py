@@ -83,8 +83,8 @@ def plan(
     opens = {event.episode for event in events if event.event == OPENED and event.stands}
     due: list[AnyEvent] = []
     for event in events:
-        place = (name, event.id)
-        if place in delivered.done or not _wants(target, event):
+        delivery = (name, event.id)
+        if delivery in delivered.done or not _wants(target, event):
             continue
         is_retraction = event.event == RETRACTED
         if not event.stands or (is_retraction and event.episode in opens):
@@ -96,7 +96,7 @@ def plan(
         elif (
             not is_retraction
             and event.age_from < oldest
-            and place not in delivered.waiting
+            and delivery not in delivered.waiting
             and not every
         ):
             made.old += 1

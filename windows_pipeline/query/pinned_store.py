@@ -115,7 +115,7 @@ class PinnedStore:
         project: str | Path = ".",
         version: int | None = None,
     ) -> Self:
-        """Opens the windows of a pipeline with Spark, for tables that only Spark reaches.
+        """Opens the windows of a pipeline with Spark, for tables that only Spark can open.
 
         The store answers as that of `open`, with the same rows; `explain` and `trace` read local
         tables only.

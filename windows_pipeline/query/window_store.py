@@ -289,7 +289,7 @@ class WindowStore(PinnedStore):
             NoTableError: A table does not exist.
             TableDamagedError: A file of a table is damaged.
             UnreadableTableError: Only Spark can read a table, or can
-                tell whether a record passes the definition's filter.
+                decide whether a record passes the definition's filter.
             ValueError: The store is not of the table `final`.
         """
         if self._which != "final":

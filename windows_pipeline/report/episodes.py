@@ -179,7 +179,7 @@ def _columns(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def _rank(severity: float | None) -> float:
-    """The place of a severity: null is the smallest, NaN the largest, as Spark has them."""
+    """The rank of a severity: null is the smallest, NaN the largest, as Spark has them."""
     if severity is None:
         return -inf
     return inf if isnan(severity) else severity

@@ -216,7 +216,7 @@ def _arrived(log: Sequence[LogPart], days: Sequence[date]) -> tuple[tuple[int, i
         if day not in accepted:
             continue
         accepted[day] += part.rows
-        # Each row of a unit has the rejected records of all its source partitions.
+        # Each row of an arrival unit has the rejected records of all its source partitions.
         if (day, part.batch) not in batches:
             batches.add((day, part.batch))
             rejected[day] += part.unit_rejected

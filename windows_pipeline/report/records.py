@@ -81,8 +81,8 @@ def read_lateness(
     values = np.concatenate([np.empty(0, np.int64), *found])
     most_ms = None
     if values.size:
-        place = int(np.ceil(_SHARE * values.size)) - 1
-        most_ms = int(np.partition(values, place)[place])
+        index = int(np.ceil(_SHARE * values.size)) - 1
+        most_ms = int(np.partition(values, index)[index])
     within = {grace: float((values <= grace).mean()) if values.size else 1.0 for grace in graces_ms}
     bars = bars_of(values, LATENESS_MS)
     return Lateness(bars, int(values.size), most_ms, within, reader.read_from)

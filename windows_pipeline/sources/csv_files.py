@@ -214,8 +214,8 @@ def _tasks(found: Sequence[_Headed], declared: Mapping[str, str]) -> list[list[_
         if header not in of_headers:
             there = {name: kind for name, kind in declared.items() if name in names}
             columns = {names.index(name): kind == "string" for name, kind in there.items()}
-            place = {name: slot for slot, name in enumerate(there)}
-            of_headers[header] = columns, [place.get(name) for name in declared]
+            slots = {name: slot for slot, name in enumerate(there)}
+            of_headers[header] = columns, [slots.get(name) for name in declared]
         of_header = (header, len(names), *of_headers[header])
         tasks[-1].append(_File(file.day, file.name, file.path, *of_header))
     return tasks

@@ -149,7 +149,7 @@ def require_name(day: date, name: str, *, is_text: bool) -> None:
 
 
 def _require_names(schema: pa.Schema, file: LandedFile) -> None:
-    """Requires names of columns and of their fields that Spark can tell apart, at few levels."""
+    """Requires names of columns and of their fields that Spark can distinguish, at few levels."""
     levels = [(0, schema.names, list(schema.types))]
     while levels:
         level, names, kinds = levels.pop()

@@ -37,9 +37,9 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     ``unreadable_arrival`` (where the source declares an arrival column),
     ``null_source_partition`` (likewise), ``wrong_type: <column>`` or, of a derived column,
     ``failed_expression: <column>`` (the first in declared order) and ``too_far_ahead``: the event
-    time lies more than `max_ahead` after the end of the unit's day (UTC) or, where the source has
-    an arrival column of type timestamp, after the arrival time. Where a derived column has a role,
-    the faults of its inputs, and its own, come before those of the role.
+    time lies more than `max_ahead` after the end of the arrival unit's day (UTC) or, where the
+    source has an arrival column of type timestamp, after the arrival time. Where a derived column
+    has a role, the faults of its inputs, and its own, come before those of the role.
 
     A text is a timestamp if it holds at least a full date, ISO 8601, with a zone (``Z``,
     ``+02:00``) or in UTC, of the years 1 to 9999; an event time has the years 1000 to 9999. If it
@@ -228,7 +228,7 @@ def _double(text: Column) -> Column:
 
 
 def _since_1970(text: Column, kind: str) -> Column:
-    """The instant of a number of units since 1970; nanoseconds are rounded down."""
+    """The instant of a number of time units since 1970; nanoseconds are rounded down."""
     if kind == "timestamp_ns":
         whole = _bigint(text)
         micros = F.floor(whole / F.lit(1_000).cast("decimal(4,0)"))
@@ -247,9 +247,9 @@ def _places(text: Column) -> Column:
     digits = F.concat(whole, after)
     zeros_at_end = F.length(digits) - F.length(F.rtrim(digits, F.lit("0")))
     shift = F.coalesce(exponent.try_cast("int"), F.lit(0))
-    places = F.length(after) - zeros_at_end - shift
+    decimals = F.length(after) - zeros_at_end - shift
     # Zero would need a negative number of digits, as all its digits are zeros at the end.
-    return F.when(text.rlike(_NUMBER), F.when(digits.rlike("[1-9]"), places).otherwise(0))
+    return F.when(text.rlike(_NUMBER), F.when(digits.rlike("[1-9]"), decimals).otherwise(0))
 
 
 def _event_ms(source: Source) -> Column:

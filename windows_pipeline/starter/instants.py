@@ -80,8 +80,8 @@ def _numbers(texts: pa.StringArray, per_second: int) -> Instants:
     if per_second > SECOND_US:
         us = exact // (per_second // SECOND_US)
     else:
-        places = len(str(SECOND_US // per_second)) - 1
-        us = exact * (SECOND_US // per_second) + _fraction(found, places)
+        digit_count = len(str(SECOND_US // per_second)) - 1
+        us = exact * (SECOND_US // per_second) + _fraction(found, digit_count)
     sign = np.where(_equals(found, "sign", "-"), -1, 1)
     return Instants(np.where(is_time, sign * us, 0), is_time)
 
@@ -127,12 +127,12 @@ def _integers(found: pa.StructArray, name: str, kind: type = np.int64) -> np.nda
     return np.asarray(pc.cast(text, pa.from_numpy_dtype(kind)))
 
 
-def _fraction(found: pa.StructArray, places: int) -> np.ndarray:
-    """Returns digits after the point as a whole number of `places` digits; the rest is cut off."""
-    if places == 0:
+def _fraction(found: pa.StructArray, digit_count: int) -> np.ndarray:
+    """Returns the first `digit_count` digits after the point as a whole number."""
+    if digit_count == 0:
         return np.zeros(len(found), np.int64)
-    digits = pc.utf8_slice_codeunits(_text(found, "fraction"), 0, places)
-    return np.asarray(pc.cast(pc.utf8_rpad(digits, places, "0"), pa.int64()))
+    digits = pc.utf8_slice_codeunits(_text(found, "fraction"), 0, digit_count)
+    return np.asarray(pc.cast(pc.utf8_rpad(digits, digit_count, "0"), pa.int64()))
 
 
 def _offsets_us(found: pa.StructArray) -> np.ndarray:

@@ -192,10 +192,10 @@ def _decimal(name: str, texts: pa.StringArray, number: np.ndarray) -> str | None
     if found.null_count > len(texts) - int(number.sum()):
         return None  # a number with a power of ten
     whole = pc.max(pc.utf8_length(pc.struct_field(found, "whole"))).as_py() or 0
-    places = pc.utf8_length(pc.fill_null(pc.struct_field(found, "after"), ""))
+    decimals = pc.utf8_length(pc.fill_null(pc.struct_field(found, "after"), ""))
     most, least = (
-        (pc.max(places).as_py() or 0),
-        (pc.min(places.filter(pa.array(number))).as_py() or 0),
+        (pc.max(decimals).as_py() or 0),
+        (pc.min(decimals.filter(pa.array(number))).as_py() or 0),
     )
     if is_money(name) and 1 <= most == least <= 4 and whole + most <= _MONEY_DIGITS:
         return f"decimal({_MONEY_DIGITS},{most})"

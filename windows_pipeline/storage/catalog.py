@@ -30,7 +30,8 @@ class TableSpec:
             file. Files have statistics of these columns only, so that readers skip files by them.
         definition: The part of the pipeline's definition that its rows follow.
         partitioned: Whether each arrival unit has files of its own, so that runs of different
-            units do not conflict. The units of a small table, which is read whole, share files.
+            arrival units do not conflict. The arrival units of a small table, which is read whole,
+            share files.
         change_feed: Whether Delta keeps a change data feed of it.
     """
 

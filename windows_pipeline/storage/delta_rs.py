@@ -342,7 +342,7 @@ def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
     Args:
         location: The table's folder.
         units: The arrival units.
-        new: The new rows, with all columns, of these units only.
+        new: The new rows, with all columns, of these arrival units only.
 
     Raises:
         CommitFailedError: Another writer changed rows that this write had read.
@@ -367,7 +367,7 @@ def update_units(location: str, values: pa.Table, columns: Sequence[str]) -> Non
 
     Args:
         location: The table's folder.
-        values: One row for each unit: `arrival_unit`, and the columns to set.
+        values: One row for each arrival unit: `arrival_unit`, and the columns to set.
         columns: The names of the columns to set.
 
     Raises:

@@ -19,23 +19,24 @@ class Maintained:
     """What maintenance did to a table.
 
     Attributes:
-        units: The arrival units whose files were joined and clustered.
+        arrival_units: The arrival units whose files were joined and clustered.
         files_before: The number of their files before.
         files_after: The number of their files after.
     """
 
-    units: list[date]
+    arrival_units: list[date]
     files_before: int
     files_after: int
 
     def __str__(self) -> str:
-        """A summary, such as `3 units joined, 12 files to 3`."""
-        units, files = counted(len(self.units), "unit"), counted(self.files_before, "file")
-        return f"{units} joined, {files} to {self.files_after}"
+        """A summary, such as `3 arrival units joined, 12 files to 3`."""
+        joined = counted(len(self.arrival_units), "arrival unit")
+        files = counted(self.files_before, "file")
+        return f"{joined} joined, {files} to {self.files_after}"
 
 
 def maintain(spark: SparkSession, table: Table) -> Maintained:
-    """Joins the files of units that have several, then deletes files that no version needs.
+    """Joins the files of arrival units that have several, then deletes files that no version needs.
 
     Rows do not change, and time travel and the change data feed keep working: only files unused
     for the table's retention (`delta.deletedFileRetentionDuration`, a week by default) are
@@ -68,8 +69,8 @@ def maintain(spark: SparkSession, table: Table) -> Maintained:
 def _crowded_units(spark: SparkSession, table: Table, delta: DeltaTable) -> list[date]:
     """The arrival units that have several files, one of them newer than the last joining.
 
-    A unit larger than one file keeps several files, and is not rewritten each time. If the table
-    is not partitioned, all units share files, so all are returned or none.
+    An arrival unit larger than one file keeps several files, and is not rewritten each time. If the
+    table is not partitioned, all arrival units share files, so all are returned or none.
     """
     if not table.count(spark):  # Spark has no file metadata for a table without rows
         return []

@@ -245,7 +245,7 @@ class Table(StoredTable):
         """Replaces the rows of some arrival units in one transaction; returns the version.
 
         Args:
-            rows: The new rows, with the table's columns, of these units only.
+            rows: The new rows, with the table's columns, of these arrival units only.
             days: The arrival units; a unit without new rows becomes empty.
             row_count: An upper bound of the number of new rows; None if unknown.
         """
@@ -271,7 +271,7 @@ class Table(StoredTable):
         return self._typed(rows).sortWithinPartitions("arrival_unit", *self.sorted_by)
 
     def _by_unit(self, rows: DataFrame) -> DataFrame:
-        """The rows in tasks: a file for each unit, or more; without partitions, one file."""
+        """The rows in tasks: a file or more for each arrival unit; without partitions, one file."""
         if not self.partitioned:
             return rows.coalesce(1)
         if rows.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true":
@@ -419,7 +419,7 @@ class Table(StoredTable):
         """Sets columns of all rows of some arrival units in one transaction.
 
         Args:
-            values: One row for each unit: `arrival_unit`, and the columns to set.
+            values: One row for each arrival unit: `arrival_unit`, and the columns to set.
         """
         spark = values.sparkSession
         columns = [name for name in values.columns if name != "arrival_unit"]
@@ -435,7 +435,7 @@ class Table(StoredTable):
         self.remember_files(spark)
 
     def _retrying(self, write: Callable[[], R]) -> R:
-        """Writes, and repeats the write if a run of other units changed a shared file meanwhile."""
+        """Writes; again if a run of other arrival units has changed a shared file meanwhile."""
         return retry_conflicts(write, lambda error: not self.partitioned and is_conflict(error))
 
 

@@ -26,9 +26,9 @@ class BatchFirings:
     Attributes:
         job: The definition and its tables.
         batch: The micro-batch's number.
-        scope: The units and close times of the micro-batch.
-        before: How far the merge of the source partitions had come before the micro-batch.
-        after: How far it has come after the micro-batch.
+        scope: The arrival units and close times of the micro-batch.
+        before: The merge of the source partitions as it was before the micro-batch.
+        after: The merge as it is after the micro-batch.
     """
 
     job: FiringsJob
@@ -56,7 +56,7 @@ class BatchFirings:
         around = Positions(self.before.position, self.after.position)
         positions = {day_number(self.scope.units[-1]): around}
         found = job.fired(records, positions, self._resumed(from_ms), came_with)
-        # A checkpoint cuts the plan off, which every further query would analyze again.
+        # Without a checkpoint each further query would analyze the whole plan again.
         whole = found.withColumn("arrival_unit", self._unit()).localCheckpoint()
         fired = job.function.without_records(whole)
         new = fired.where("_is_new")
@@ -70,12 +70,12 @@ class BatchFirings:
         return appends
 
     def _resumed(self, from_ms: int) -> list[Resumed]:
-        """The idle partitions that resumed in the units that are read."""
+        """The idle partitions that resumed in the arrival units that are read."""
         first = min(read.arrival_unit for read in self.scope.reads(from_ms))
         return [part for part in self.after.resumed if part.arrival_unit >= first]
 
     def _unit(self) -> Column:
-        """The micro-batch's unit whose merge had the record after which a window fired."""
+        """The arrival unit of the micro-batch that merged the record after which a window fired."""
         position = F.struct("_stream_time_ms", F.col(f"{AFTER}_merged_as").alias("_merged_as"))
         with_records = self.scope.with_records
         merged = [

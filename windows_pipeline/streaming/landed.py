@@ -21,8 +21,8 @@ class BatchRecords(NamedTuple):
         passed_over: How many files the stream skipped: links, and files in the folders of days
             outside the pipeline's partitions.
         in_files: Sorts file names, as the records have them, by order of arrival.
-        ranges: How many tasks sort the records; None for a task per file, or per unit and source
-            partition if an arrival column orders the records.
+        ranges: How many tasks sort the records; None for a task per file, or per arrival unit and
+            source partition if an arrival column orders the records.
         without_records: From the names of the files that have records, returns the names and sizes
             in bytes of the other files that must have records.
         quarantined: The bad files that were left out.
@@ -37,5 +37,6 @@ class BatchRecords(NamedTuple):
 
 
 Landing = Callable[[SparkSession, DataFrame, date, Sequence[BadFileError]], BatchRecords]
-"""Turns the rows of a micro-batch into records, all of this unit or of later ones, without those of
-bad files."""
+"""Turns the rows of a micro-batch into records, without those of bad files.
+
+All records are of this arrival unit or of later ones."""

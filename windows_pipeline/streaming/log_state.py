@@ -15,11 +15,11 @@ from windows_pipeline.kernels.time import NEVER_MS
 
 
 class BatchPart(NamedTuple):
-    """The records of a micro-batch of one unit and source partition.
+    """The records of a micro-batch of one arrival unit and source partition.
 
     Attributes:
         arrival_unit: The arrival day.
-        source_partition: The partition; None if no record of the unit was accepted.
+        source_partition: The partition; None if no record of the arrival unit was accepted.
         first_offset: The first record's offset.
         last_offset: The last record's offset.
         rows: How many records were accepted.
@@ -36,7 +36,7 @@ class BatchPart(NamedTuple):
     rejected: int = 0
 
     def with_next(self, later: BatchPart) -> BatchPart:
-        """This part joined with the next part of its unit and source partition."""
+        """This part joined with the next part of its arrival unit and source partition."""
         return self._replace(
             last_offset=later.last_offset,
             rows=self.rows + later.rows,
@@ -50,7 +50,7 @@ class LogState:
     """The arrival log up to a micro-batch.
 
     Attributes:
-        log: A row per unit and source partition, summed up over micro-batches.
+        log: A row per arrival unit and source partition, summed up over micro-batches.
         batch: The newest micro-batch in the log; -1 before the first.
         watermark_ms: The watermark (rule A4).
         stream_time_ms: The stream time of each source partition (rule A2).
@@ -65,11 +65,11 @@ class LogState:
 
     @property
     def last_unit(self) -> date | None:
-        """The newest unit, or None."""
+        """The newest arrival unit, or None."""
         return max((row.arrival_unit for row in self.log), default=None)
 
     def of_unit(self, unit: date) -> dict[str, LogRow]:
-        """The rows of a unit, by source partition."""
+        """The rows of an arrival unit, by source partition."""
         return {
             row.source_partition: row
             for row in self.log
@@ -147,16 +147,16 @@ def log_rows(
     batch: int,
     stream: str,
 ) -> list[LogRow]:
-    """The log rows of a micro-batch, by unit, with the watermark after each unit.
+    """The log rows of a micro-batch, by arrival unit, with the watermark after each arrival unit.
 
-    Days between the newest logged unit and the micro-batch's are logged as empty, as a stream
-    brings no more records of them.
+    Days between the newest logged arrival unit and the micro-batch's are logged as empty, as a
+    stream brings no more records of them.
 
     Args:
         state: The log before the micro-batch.
         parts: The micro-batch's accepted records.
-        rejected: The number of its rejected records, by unit.
-        first_day: The pipeline's first unit.
+        rejected: The number of its rejected records, by arrival unit.
+        first_day: The pipeline's first arrival unit.
         idle_after_ms: How far a source partition may lag and still hold windows open.
         batch: The micro-batch's number.
         stream: The stream's name in the log.

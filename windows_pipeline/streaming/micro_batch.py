@@ -39,7 +39,7 @@ from windows_pipeline.streaming.parallel import together
 from windows_pipeline.streaming.windows import Append, BatchWindows, ComputedBatch, append_of
 
 _UNSORTED = {"spark.sql.maxConcurrentOutputFileWriters": "8"}
-"""Appended rows need no sort: Spark writes the files of few units at the same time."""
+"""Appended rows need no sort: Spark writes the files of few arrival units at the same time."""
 Appends = list[Callable[[], None]]
 """The tasks that append a definition's rows, in any order."""
 

@@ -36,7 +36,7 @@ def notifications_of_batch(
         closed: The windows that the micro-batch closed.
         is_earlier: Whether a window was closed before the micro-batch.
         closing: The close times before and after the micro-batch.
-        closing_unit: The unit whose close time passed an instant.
+        closing_unit: The arrival unit whose close time passed an instant.
     """
     met = joined.localCheckpoint()
     whole = met.where(~is_earlier)

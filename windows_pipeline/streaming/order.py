@@ -42,12 +42,12 @@ class InOrder(NamedTuple):
 
     Attributes:
         records: The checked records, unordered, with `offset` and `_running_max_ms` (bigint) as
-            `in_arrival_order` returns them, over all records of the unit and source partition.
-            If the watermark was later than the partition's stream time, `_running_max_ms` is at
-            least the watermark: the decision stays with the record (rule A4). Computed already,
-            but for a small join.
-        parts: The records of each unit and source partition, summed up.
-        rejected: How many records were rejected, by unit.
+            `in_arrival_order` returns them, over all records of the arrival unit and source
+            partition. If the watermark was later than the partition's stream time,
+            `_running_max_ms` is at least the watermark: the decision stays with the record (rule
+            A4). Computed already, but for a small join.
+        parts: The records of each arrival unit and source partition, summed up.
+        rejected: How many records were rejected, by arrival unit.
         files: The names of the files that have records, unless an arrival column orders them.
     """
 
@@ -104,7 +104,8 @@ def in_stream_order(
         by_line: Whether records come in the order of their files' lines.
         in_files: Sorts the files, if no arrival column orders the records.
         ranges: For a source of files, how many tasks sort the records; None for a task per file,
-            or per unit and source partition if there is an arrival column. Lines need no sort.
+            or per arrival unit and source partition if there is an arrival column. Lines need no
+            sort.
         tuning: How many offsets of a topic a task takes.
     """
     has_offsets = OFFSET in judged.columns
@@ -240,7 +241,7 @@ def _bases(sums: Iterable[_Sum], state: LogState, *, counts_on: bool) -> Iterabl
 
 
 def _parts(sums: Iterable[_Sum], bases: Iterable[_Base]) -> list[BatchPart]:
-    """The records of each unit and source partition, summed up."""
+    """The records of each arrival unit and source partition, summed up."""
     offset_by = {base[:3]: base.offset_by for base in bases}
     parts: dict[tuple[date, str], BatchPart] = {}
     for stretch in sums:

@@ -14,7 +14,7 @@ from windows_pipeline.streaming.log_state import LogState
 
 @dataclass(frozen=True)
 class BatchScope:
-    """The units and close times of a micro-batch.
+    """The arrival units and close times of a micro-batch.
 
     Attributes:
         timeline: All arrival units up to and including the micro-batch's.
@@ -31,11 +31,11 @@ class BatchScope:
 
     @property
     def with_records(self) -> set[date]:
-        """The units that have records."""
+        """The arrival units that have records."""
         return {unit.day for unit in self.timeline.units if unit.max_event_time_ms > NEVER_MS}
 
     def reads(self, from_ms: int) -> list[Read]:
-        """The units whose records the windows need; records before `from_ms` do not matter."""
+        """The arrival units that windows read: the micro-batch's, and those from `from_ms` on."""
         return [
             Read(self.units[-1], unit.day, from_ms)
             for unit in self.timeline.units
@@ -51,14 +51,14 @@ def scope_of(
     first_day: date,
     idle_after_ms: int | None,
 ) -> BatchScope:
-    """Finds the units and close times of a micro-batch.
+    """Finds the arrival units and close times of a micro-batch.
 
     Args:
         before: The stream before the micro-batch.
         after: The stream after it.
         batch: The micro-batch's number.
         delay_ms: How far the windows' close time lies behind the watermark (rule A3).
-        first_day: The pipeline's first unit.
+        first_day: The pipeline's first arrival unit.
         idle_after_ms: How far a source partition may lag and still hold windows open.
     """
     timeline = build_timeline(arrived_parts(after.log), first_day, idle_after_ms)

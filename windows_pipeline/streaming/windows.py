@@ -158,7 +158,7 @@ class BatchWindows:
 
     @property
     def earlier_records(self) -> int:
-        """The most earlier records that the micro-batch reads; 0 if only a query could tell."""
+        """The most earlier records that the micro-batch reads; 0 if only a query can count them."""
         if needs_records(self.job.windows.spec):
             return 0
         return self.job.source.raw_events.rows_since(self.fresh.sparkSession, self._from_ms)
@@ -238,7 +238,7 @@ class BatchWindows:
         return lookback_from_ms(arrived, spec, [before_ms])[before_ms]
 
     def _as_rows(self, computed: DataFrame) -> DataFrame:
-        """The windows as rows of keyed_windows, each in the unit that closed it.
+        """The windows as rows of keyed_windows, each in the arrival unit that closed it.
 
         `_broken` is the number of rules that a closed window breaks, or null. If aggregates may
         fail, `_failed` and `_undecided` are the flags of closed windows. The rows of
@@ -315,12 +315,12 @@ class BatchWindows:
         return _Found(windows, closed, alerts, failed, undecided, sum(dropped), late)
 
     def _closing_unit(self, last_ms: Column) -> Column:
-        """The unit that closed a window with this last instant; the last unit if none did."""
+        """The arrival unit that closed a window with this last instant, or else the last one."""
         closed_by = [(day, last_ms < F.lit(after_ms)) for day, after_ms in self._scope.closed_by]
         return first_unit(closed_by, self._scope.units[-1])
 
     def _late(self, records: DataFrame, fetched: FetchedRows, found: _Found) -> DataFrame:
-        """The records that no window counts, each in the unit in which that became final."""
+        """The records that no window counts, each in the arrival unit that made this final."""
         spec = self.job.windows.spec
         values = list(self.job.keyed_source.values)
         if isinstance(spec, (SessionWindows, GracedRows)):

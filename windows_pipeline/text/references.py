@@ -27,21 +27,21 @@ class Referring(str):
     """A text of a file that has a reference, or the escape of one.
 
     Attributes:
-        place: Where the text stands: `file:line: field`.
+        location: Where the text stands: `file:line: field`.
     """
 
-    __slots__ = ("place",)
-    place: str
+    __slots__ = ("location",)
+    location: str
 
-    def __new__(cls, text: str, place: str) -> Self:
+    def __new__(cls, text: str, location: str) -> Self:
         """Makes the text."""
         made = super().__new__(cls, text)
-        made.place = place
+        made.location = location
         return made
 
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
         """Returns what copies and pickles are made of."""
-        return str(self), self.place
+        return str(self), self.location
 
 
 def refers(text: str) -> bool:
@@ -78,7 +78,7 @@ def resolved(text: str, *, may_be_secret: bool = True) -> str:
     """
     if not isinstance(text, Referring):
         return text
-    place = text.place
+    location = text.location
 
     def value(token: re.Match[str]) -> str:
         name = token["name"]
@@ -87,7 +87,9 @@ def resolved(text: str, *, may_be_secret: bool = True) -> str:
         found = os.environ.get(name)
         if found is None:
             reason = f"refers to the environment variable {name}, which is not set; set it"
-            raise ConfigError([f"{place}: {reason}, or write $${{env:{name}}} for the text itself"])
+            raise ConfigError(
+                [f"{location}: {reason}, or write $${{env:{name}}} for the text itself"]
+            )
         if may_be_secret and len(found) >= _SHORTEST_HIDDEN:
             _resolved[found] = token[0]
         return found

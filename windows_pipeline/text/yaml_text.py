@@ -92,7 +92,7 @@ class Document:
         if problems:
             raise ConfigError(problems)
 
-    def place(self, path: FieldPath, line: int | None = None) -> str:
+    def location(self, path: FieldPath, line: int | None = None) -> str:
         """Returns `file:line: field`; shows at most one name below a hidden field."""
         for root in self.hidden:
             if is_below(path, root):
@@ -104,7 +104,7 @@ class Document:
     def report(self, path: FieldPath, text: str, line: int | None = None) -> None:
         """Adds a problem of a field; shows at most one name below a hidden field."""
         self.problems.append(
-            f"{self.place(path, line)}: {_shortened(_printable(text), _LONGEST_PROBLEM)}"
+            f"{self.location(path, line)}: {_shortened(_printable(text), _LONGEST_PROBLEM)}"
         )
 
     def refuse(self, path: FieldPath, text: str, line: int | None = None) -> None:
@@ -261,7 +261,7 @@ def _text(value: str, path: FieldPath, document: Document) -> str:
     problem = reference_problem(value)
     if problem is not None:
         document.refuse(path, problem)
-    return Referring(value, document.place(path))
+    return Referring(value, document.location(path))
 
 
 def _implied_tag(loader: _Loader, text: str) -> object:

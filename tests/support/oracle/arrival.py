@@ -39,7 +39,7 @@ class Record:
 
 
 class Position(NamedTuple):
-    """A place in the merge of the source partitions by stream time (rule A1)."""
+    """A position in the merge of the source partitions by stream time (rule A1)."""
 
     stream_time: float
     source_partition: int
@@ -77,7 +77,7 @@ def close_time_after(records: Sequence[Record], unit: int, definition: Definitio
 
 
 def positions_met(records: Sequence[Record], definition: Definition) -> dict[RecordId, Position]:
-    """Each record's place in the merge: its S and partition, never before the frontier it met.
+    """Each record's position in the merge: its S and partition, never before the frontier it met.
 
     Without that bound a partition that resumes, or is new, would be merged in before records of
     sessions that are final, and change them (rules A4, D2).

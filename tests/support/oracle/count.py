@@ -15,7 +15,7 @@ class Fired(NamedTuple):
 
     Attributes:
         key: Whose it is.
-        held: The places of its records, in the order in which they came.
+        held: The indices of its records, in the order in which they came.
     """
 
     key: object
@@ -35,9 +35,9 @@ def count_windows(
     """
     come: defaultdict[object, list[int]] = defaultdict(list)
     fired = []
-    for place, key in enumerate(keys):
+    for index, key in enumerate(keys):
         own = come[key]
-        own.append(place)
+        own.append(index)
         if short_first:
             fires = len(own) % advance == 0
         else:
@@ -49,4 +49,4 @@ def count_windows(
 
 def values_of(held: Sequence[int], values: Sequence[V]) -> list[V]:
     """A window's values in the order in which they came."""
-    return [values[place] for place in held]
+    return [values[index] for index in held]

@@ -173,8 +173,8 @@ class _Model:
         for key, asked in self.asked.items():
             for start, end in asked:
                 if before < end + beyond <= self.clock and (key, start) not in self.made:
-                    place = (key, start, end, 0, "ON_TIME", "stream time", after)
-                    self.firings.append(Firing(*place, self.stream_time, True, ()))
+                    fields = (key, start, end, 0, "ON_TIME", "stream time", after)
+                    self.firings.append(Firing(*fields, self.stream_time, True, ()))
 
     def spans(self, time: int) -> list[tuple[int, int]]:
         if self.policy.gap:

@@ -77,14 +77,14 @@ def in_time(records: Sequence[Record], grace: int) -> list[Record]:
 def final_rows(
     records: Sequence[Record], units: int, definition: RowDefinition | CountDefinition, grace: int
 ) -> list[UnitRow]:
-    """The rows that each unit settles: the first one after which its close time is beyond them."""
+    """The rows that each unit makes final: the first after which the close time is beyond them."""
     return [row for row, _ in final_rows_with_records(records, units, definition, grace)]
 
 
 def final_rows_with_records(
     records: Sequence[Record], units: int, definition: RowDefinition | CountDefinition, grace: int
 ) -> list[tuple[UnitRow, list[Record]]]:
-    """The rows that each unit settles, each with the records that its window holds."""
+    """The rows that each unit makes final, each with the records that its window holds."""
     found: dict[object, tuple[UnitRow, list[Record]]] = {}
     for unit in range(units):
         come = [one for one in in_time(records, grace) if one.unit <= unit]
@@ -96,9 +96,9 @@ def final_rows_with_records(
                 values = [value for value in whole if isinstance(value, int)]
                 total = sum(values) if values else None
                 first, last = min(times, default=None), max(times, default=None)
-                place = (row.event_time, row.unit, row.offset)
+                position = (row.event_time, row.unit, row.offset)
                 final = UnitRow(
-                    unit, row.key, start, settled, first, last, len(held), total, *place
+                    unit, row.key, start, settled, first, last, len(held), total, *position
                 )
                 found[row.id] = (final, held)
     return list(found.values())
@@ -107,7 +107,7 @@ def final_rows_with_records(
 def final_rows_of_frames(
     records: Sequence[Record], units: int, frames: Mapping[str, RowsAround], grace: int
 ) -> list[FramesRow]:
-    """The rows of several frames that each unit settles; see `final_rows`.
+    """The rows of several frames that each unit makes final; see `final_rows`.
 
     A row's window holds what lies between the outermost bounds, by time and by rows.
     """
@@ -150,9 +150,9 @@ def _windows(come: Sequence[Record], definition: RowDefinition | CountDefinition
     if isinstance(definition, CountDefinition):
         size, advance, short_first = definition
         fired = count_windows([one.key for one in come], size, advance, short_first=short_first)
-        several = ([come[place] for place in one.held] for one in fired)
+        several = ([come[position] for position in one.held] for one in fired)
         return [_Window(held[-1], *_span(held), held) for held in several]
-    rows = [Row(one.key, one.event_time, place, {}) for place, one in enumerate(come)]
+    rows = [Row(one.key, one.event_time, position, {}) for position, one in enumerate(come)]
     windows = []
     for row in rows:
         window = window_of(row, rows, definition)
@@ -184,10 +184,10 @@ def _follower(row: Row, rows: Sequence[Row], ahead: int) -> int | None:
     """When the last of so many followers happened; None while it has fewer."""
     if ahead <= 0:
         return row.time
-    place = (row.time, row.arrival)
+    position = (row.time, row.arrival)
     later = sorted(
         (one.time, one.arrival)
         for one in rows
-        if one.key == row.key and (one.time, one.arrival) > place
+        if one.key == row.key and (one.time, one.arrival) > position
     )
     return later[ahead - 1][0] if len(later) >= ahead else None

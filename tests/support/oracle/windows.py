@@ -229,7 +229,7 @@ def _row(unit: int, window: Window, aggregates: AggregatesOf) -> WindowRow:
 
 
 def late_records(records: Sequence[Record], units: int, definition: Definition) -> list[LateRow]:
-    """Each record in no window, by unit and record (rule A5), in the unit that settles it.
+    """Each record in no window, by unit and record (rule A5), in the unit that makes this final.
 
     Late ones and those outside every window stand in the unit of their arrival. One that is
     dropped (partly late, rule B5) stands in the unit that closes the last window which could

@@ -13,8 +13,8 @@ def recount_running_maxima(raw: DataFrame, stretch_rows: int | None) -> DataFram
 
     Args:
         raw: `arrival_unit`, `source_partition`, `offset`, `event_time`, `running_max`, `batch`.
-        stretch_rows: How many offsets of a unit and source partition one task recounts; None to
-            recount them all in one task.
+        stretch_rows: How many offsets of an arrival unit and source partition one task recounts;
+            None to recount them all in one task.
 
     Returns:
         A row a record, unordered: `arrival_unit`, `source_partition`, `batch`, `running_max`,

@@ -24,14 +24,14 @@ def with_previous_and_final(
 
     Args:
         firings: Rows of the table firings.
-        final: The final windows of the same units.
+        final: The final windows of the same arrival units.
         units: The frame that `units.gapless_days_frame` returns.
         values: The columns of a result.
 
     Returns:
         The firings with the columns of `units`; `_window_start_ms`; `_previous_arrival_unit`,
         `_previous_since`, `_previous_id` and `_previous_reason` of the previous firing;
-        `_has_final`, whether the unit closed the window; and `_is_as_final`, whether the
+        `_has_final`, whether the arrival unit closed the window; and `_is_as_final`, whether the
         firing has the values of the final result.
     """
     in_order = Window.partitionBy(*_WINDOW).orderBy("firing_id", "arrival_unit")
@@ -60,18 +60,18 @@ def with_previous_and_final(
 def with_their_firings(
     final: DataFrame, firings: DataFrame, units: DataFrame, values: Sequence[str]
 ) -> DataFrame:
-    """Joins each final window with the firings that it had in the same units.
+    """Joins each final window with the firings that it had in the same arrival units.
 
     Args:
         final: The final windows.
-        firings: Rows of the table firings of the same units.
+        firings: Rows of the table firings of the same arrival units.
         units: The frame that `units.gapless_days_frame` returns.
         values: The columns of a result.
 
     Returns:
         The final windows with the columns of `units`, `_window_start_ms`, `_on_time` (the number
-        of ON_TIME firings), `_last_since` (`_since` of the last firing's unit; null without a
-        firing) and `_is_as_final` (whether the last firing has the values of the final result).
+        of ON_TIME firings), `_last_since` (`_since` of the last firing's arrival unit; null without
+        a firing) and `_is_as_final` (whether the last firing has the values of the final result).
     """
     by_number = F.struct("firing_id", "_since")
     summed = (
@@ -103,8 +103,8 @@ def with_their_results(
 
     Args:
         warnings: Rows of the table early_warnings.
-        firings: Rows of the table firings of the same units.
-        final: The final windows of the same units.
+        firings: Rows of the table firings of the same arrival units.
+        final: The final windows of the same arrival units.
         rules: The rules by name.
 
     Returns:
@@ -143,7 +143,7 @@ def with_their_firing(made: DataFrame, firings: DataFrame) -> DataFrame:
 
     Args:
         made: Rows of the table processed.
-        firings: Rows of the table firings of the same units.
+        firings: Rows of the table firings of the same arrival units.
 
     Returns:
         The rows with `_is_firing` (whether their firing is there) and `_in_order` (which number a

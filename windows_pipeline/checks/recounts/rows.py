@@ -57,15 +57,15 @@ def recount_rows(
     """Recounts each result of a row window, and finds the new records that no result counts.
 
     Args:
-        records: The records that the rows of the checked units need, each once.
-        rows: Rows of keyed_windows of these units, with `_computed_day` and milliseconds.
+        records: The records that the rows of the checked arrival units need, each once.
+        rows: Rows of keyed_windows of these arrival units, with `_computed_day` and milliseconds.
         spec: The windows.
-        closings: The close times before and after each checked unit, by day number.
+        closings: The close times before and after each checked arrival unit, by day number.
 
     Returns:
         One row for each result that exists or should exist (`is_window`): its columns; `found` (how
         many results its record has); `expected` (whether the record should have this result in this
-        unit); and `recount`, `recount_first_ms`, `recount_last_ms`, `recount_start_ms` and
+        arrival unit); and `recount`, `recount_first_ms`, `recount_last_ms`, `recount_start_ms` and
         `recount_end_ms` of the window.
 
         One row for each new record that is not late (not `is_window`): `_computed_day`, `counted`
@@ -224,7 +224,7 @@ def _joined(results: DataFrame, recounted: DataFrame, closings: Mapping[int, Clo
 
 
 def _accounted(results: DataFrame, recounted: DataFrame, spec: GracedRows) -> DataFrame:
-    """Each new record that is not late, and whether a result of its own unit counts it."""
+    """Each new record that is not late, and whether a result of its own arrival unit counts it."""
     of_records = results.select(*_ARRIVAL, F.col("_computed_day").alias("found_day")).distinct()
     own_day = F.unix_date("record_arrival_unit")
     joined = recounted.join(of_records, list(_ARRIVAL), "left")

@@ -174,19 +174,21 @@ def account_for_records(
     undecided: DataFrame | None = None,
     marked: DataFrame | None = None,
 ) -> DataFrame:
-    """Accounts for the records of each unit: counted, pending, late or rejected (rule A5).
+    """Accounts for the records of each arrival unit: counted, pending, late or rejected (rule A5).
 
     Args:
         recounted: The frame that `recount_windows` or `recount_rows` returns for all windows that
-            the units changed; the rows of windows may be left out.
-        late: Rows of late_records of these units: `arrival_unit`, `record_arrival_unit`, `reason`.
-        rejected: Rows of rejected_records of these units: `arrival_unit`.
-        units: One row for each unit: `arrival_unit`, `_computed_day`, `ingested` (bigint),
-            `_close_after_ms` (bigint) and `blocked_by` (date: the missing unit; null without one).
-        undecided: The closed windows of these units with a rule that could not be evaluated (rule
-            G3), as rows of keyed_windows; None if every rule can be evaluated.
-        marked: The frame that `definition_records` returns for these units, if the definition has
-            a filter (rule A9); None if it has none.
+            the arrival units changed; the rows of windows may be left out.
+        late: Rows of late_records of these arrival units: `arrival_unit`, `record_arrival_unit`,
+            `reason`.
+        rejected: Rows of rejected_records of these arrival units: `arrival_unit`.
+        units: One row for each arrival unit: `arrival_unit`, `_computed_day`, `ingested` (bigint),
+            `_close_after_ms` (bigint) and `blocked_by` (date: the missing arrival unit; null
+            without one).
+        undecided: The closed windows of these arrival units with a rule that could not be evaluated
+            (rule G3), as rows of keyed_windows; None if every rule can be evaluated.
+        marked: The frame that `definition_records` returns for these arrival units, if the
+            definition has a filter (rule A9); None if it has none.
 
     Returns:
         `arrival_unit`, `blocked_by`, and numbers of records (bigint): `ingested`, `counted`,

@@ -39,7 +39,7 @@ def correct_published(
     if not done.published:
         CONSOLE.print("NOT published; fix what the checks found, then run the same command again")
         raise typer.Exit(1)
-    for day, corrected in done.units.items():
+    for day, corrected in done.by_day.items():
         CONSOLE.print(f"{day}: {corrected}")
     of_windows = f"{pipeline.name} {windows_name}"
     if done.number is None:

@@ -16,7 +16,7 @@ from rich import box
 from rich.cells import cell_len
 from rich.table import Table as Grid
 
-from windows_pipeline.cli.terminal.console import CONSOLE, PlainConsole, UserStream, printable
+from windows_pipeline.cli.terminal.console import CONSOLE, PlainConsole, printable
 
 _MOST_WIDTH = 40
 """The most characters of a value that a terminal shows; a pipe gets whole values."""
@@ -30,7 +30,12 @@ _LINE_ENDS = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
 
 
 def print_grid(
-    title: str, rows: pa.Table, first_columns: Sequence[str], *, newest_last: bool = True
+    title: str,
+    rows: pa.Table,
+    first_columns: Sequence[str],
+    *,
+    newest_last: bool = True,
+    console: PlainConsole = CONSOLE,
 ) -> None:
     """Prints rows as a grid that fits the terminal, without columns that have no value.
 
@@ -40,34 +45,35 @@ def print_grid(
         first_columns: The columns that are shown first; a narrow terminal leaves others out.
         newest_last: Whether to print the last row first: of rows that are newest first, the newest
             then stands last, beside the prompt.
+        console: The terminal or pipe that shows the rows.
     """
     if not rows.num_rows:
-        CONSOLE.print(f"{title}: no rows")
+        console.print(f"{title}: no rows")
         return
     names = [*first_columns, *(name for name in rows.column_names if name not in first_columns)]
     step = -1 if newest_last else 1
     texts = {name: _texts(rows[name])[::step] for name in names}
     names = [name for name in names if any(texts[name])]
     widths = {name: max(map(cell_len, (name, *texts[name]))) for name in names}
-    console = CONSOLE
+    grid_console = console
     shown: Mapping[str, int | None] = dict.fromkeys(names)
-    if CONSOLE.is_terminal:
+    if console.is_terminal:
         of_text = {name for name in names if pa.types.is_string(rows.schema.field(name).type)}
         cut = {name: min(width, _MOST_WIDTH) for name, width in widths.items()}
-        shown = _fitting(cut, of_text, CONSOLE.width)
+        shown = _fitting(cut, of_text, console.width)
     else:
         whole = sum(widths.values()) + _GAP * len(names) + _MARGIN
-        console = PlainConsole(file=UserStream("stdout"), width=whole)
-    CONSOLE.print(title)
+        grid_console = PlainConsole(file=console.file, width=whole)
+    console.print(title)
     grid = Grid(box=box.SIMPLE)
     for name, most_width in shown.items():
         grid.add_column(name, no_wrap=True, overflow="ellipsis", max_width=most_width)
     for row in zip(*(texts[name] for name in shown), strict=True):
         grid.add_row(*row)
-    console.print(grid)
+    grid_console.print(grid)
     if len(shown) < len(names):
         left_out = ", ".join(names[len(shown) :])
-        CONSOLE.print(f"left out: {left_out}; --json prints all columns")
+        console.print(f"left out: {left_out}; --json prints all columns")
 
 
 def print_json(tables: Sequence[tuple[str | None, pa.Table]], *, newest_last: bool = True) -> None:

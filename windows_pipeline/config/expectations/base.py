@@ -51,9 +51,9 @@ class UnitRule(NamedTuple):
     """What the rows of an arrival unit must keep together, as SQL.
 
     Attributes:
-        numbers: Aggregates over the unit's rows that are whole numbers, by name; `{where}` stands
-            for the condition that the check looks at a row.
-        breaks: The condition that the unit breaks the rule; `{name}` stands for a number.
+        numbers: Aggregates over the arrival unit's rows that are whole numbers, by name; `{where}`
+            stands for the condition that the check looks at a row.
+        breaks: The condition that the arrival unit breaks the rule; `{name}` stands for a number.
     """
 
     numbers: Mapping[str, str]

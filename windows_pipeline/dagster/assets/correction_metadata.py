@@ -17,7 +17,7 @@ def correction_metadata(result: CorrectionResult, cause: str) -> dict[date, Meta
         "cause": dg.MetadataValue.text(cause),
     }
     found = {}
-    for day, corrected in result.units.items():
+    for day, corrected in result.by_day.items():
         counts = {f"windows_{kind}": number for kind, number in corrected.windows.items()}
         counts["alerts_retracted"] = corrected.alerts_retracted
         counts["alerts_raised"] = corrected.alerts_raised

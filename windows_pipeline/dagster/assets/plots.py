@@ -49,7 +49,7 @@ def alert_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> Ex
 
 
 def _plots(name: str, opened: Callable[[OpenTable], _Drawn]) -> ExtraMetadata:
-    """Draws each day; tables that only Spark reaches take jobs, so of those the last day alone."""
+    """Draws each day; tables that only Spark can open take jobs, so of those the last day alone."""
 
     def made(spark: SparkSession, days: Sequence[date]) -> dict[date, Metadata]:
         last = sorted(days)[-1:]

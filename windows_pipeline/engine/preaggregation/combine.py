@@ -38,7 +38,6 @@ from windows_pipeline.kernels.aggregates.running import (
     running_largest,
     running_sum_of_multiples,
     running_total,
-    with_infinities,
 )
 from windows_pipeline.kernels.aggregates.sums import (
     VARIANCES,
@@ -160,14 +159,12 @@ def _of_sums(aggregate: Aggregate, states: pa.Array, records: WindowedRecords) -
 
 def _sum_of_doubles(states: pa.Array, records: WindowedRecords, by: np.ndarray) -> np.ndarray:
     power, values = (numbers_of(_field(states, name)) for name in (POWER, VALUES))
-    nans, above, below = (
-        running_total(records.windows, np.where(power == special, values, 0))
-        for special in (NAN, ABOVE, BELOW)
-    )
+    nans, above, below = (np.where(power == special, values, 0) for special in (NAN, ABOVE, BELOW))
     power[power >= NAN] = 0
     limbs = np.stack(_limbs(states, LIMB))
-    sums = running_sum_of_multiples(records.windows, power, limbs, LIMB_BITS, by)
-    return with_infinities(sums, nans, above, below)
+    return running_sum_of_multiples(
+        records.windows, power, limbs, LIMB_BITS, by, nans=nans, above=above, below=below
+    )
 
 
 def _variance(

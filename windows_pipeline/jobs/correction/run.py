@@ -81,13 +81,13 @@ class CorrectionResult:
         published: Whether every blocking check passed. Otherwise the correction is not finished,
             and the same command resumes it.
         results: Each job's first table and the job's result, in order.
-        units: What the correction did, by day; days in which nothing differed are left out.
+        by_day: What the correction did, by day; days in which nothing differed are left out.
     """
 
     number: int | None
     published: bool
     results: list[tuple[str, JobResult]]
-    units: dict[date, Corrected]
+    by_day: dict[date, Corrected]
 
 
 _CHANGES = ("changed", "retracted", "added")
@@ -184,12 +184,12 @@ class CorrectionPlan:
             result = run_job(step, spark, days)
             results.append((step.tables[0].name, result))
             if not result.published:
-                return CorrectionResult(None, published=False, results=results, units={})
+                return CorrectionResult(None, published=False, results=results, by_day={})
         for table in self.other_tables:
             table.adopt_definition(spark)
         notified = self._notified(spark, correction)
-        units = finish_correction(spark, tables, correction, notified=notified)
-        return CorrectionResult(correction.number if units else None, True, results, units)
+        by_day = finish_correction(spark, tables, correction, notified=notified)
+        return CorrectionResult(correction.number if by_day else None, True, results, by_day)
 
     def _notified(self, spark: SparkSession, correction: Correction) -> bool:
         """Whether a row of notifications has the correction's number."""
@@ -271,15 +271,15 @@ def finish_correction(
     for table in vars(tables).values():
         if not table.follows_definition(spark):
             table.adopt_definition(spark)
-    units = corrected_units(spark, tables, correction.number)
-    if units or notified:
+    by_day = corrected_by_day(spark, tables, correction.number)
+    if by_day or notified:
         mark_finished(spark, tables.corrections, correction)
     else:
         mark_needless(spark, tables.corrections)
-    return units
+    return by_day
 
 
-def corrected_units(
+def corrected_by_day(
     spark: SparkSession, tables: WindowTables, number: int
 ) -> dict[date, Corrected]:
     """The changes of a correction, by day."""
@@ -294,15 +294,15 @@ def corrected_units(
         *((rows, F.lit(change)) for rows, change in of_alerts),
     ]
     for rows, change in changes:
-        for unit, name, count in _counted(rows.select("arrival_unit", change.alias("change"))):
-            counts.setdefault(unit, {})[name] = count
+        for day, name, count in _counted(rows.select("arrival_unit", change.alias("change"))):
+            counts.setdefault(day, {})[name] = count
     return {
-        unit: Corrected(
-            {change: of_unit[change] for change in _CHANGES if change in of_unit},
-            of_unit.get("alerts_retracted", 0),
-            of_unit.get("alerts_raised", 0),
+        day: Corrected(
+            {change: of_day[change] for change in _CHANGES if change in of_day},
+            of_day.get("alerts_retracted", 0),
+            of_day.get("alerts_raised", 0),
         )
-        for unit, of_unit in sorted(counts.items())
+        for day, of_day in sorted(counts.items())
     }
 
 

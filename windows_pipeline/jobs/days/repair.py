@@ -105,8 +105,8 @@ class RepairPlan:
             for file in repair.final_files:
                 yield f"{name}/final_windows: {file} is set aside"
             if repair.corrects:
-                units = sorted(repair.corrected)
-                days = f"from {units[0]} to {units[-1]}" if units else "of all days"
+                corrected = sorted(repair.corrected)
+                days = f"from {corrected[0]} to {corrected[-1]}" if corrected else "of all days"
                 yield (
                     f"{name}/final_windows: windows {days} are computed again; each that differs "
                     f"from the remaining rows is listed in corrections (cause: {CAUSE})"
@@ -180,8 +180,8 @@ def _of_windows(
             repair.steps.add(_STEP_OF[one.table.rsplit("/", 1)[-1]])
             continue
         repair.corrects = True
-        if one.unit is not None:
-            repair.corrected.add(one.unit)
+        if one.arrival_unit is not None:
+            repair.corrected.add(one.arrival_unit)
         if one.file is None:  # windows of undamaged files differ
             repair.steps.add("keyed_windows")
         elif not is_unreadable:

@@ -58,10 +58,10 @@ def running_sum_of_doubles(
     above = running_count(windows, valid & (values == np.inf))
     below = running_count(windows, valid & (values == -np.inf))
     sums = _finite_sums(windows.entered, windows.left, windows.enter_order, values, finite, by)
-    return with_infinities(sums, nans, above, below)
+    return _with_infinities(sums, nans, above, below)
 
 
-def with_infinities(
+def _with_infinities(
     sums: np.ndarray, nans: np.ndarray, above: np.ndarray, below: np.ndarray
 ) -> np.ndarray:
     """Adds NaN and infinities, given their counts, to sums of finite doubles, as in IEEE 754."""
@@ -101,9 +101,19 @@ def _finite_sums(
 
 
 def running_sum_of_multiples(
-    windows: WindowArrays, powers: np.ndarray, limbs: np.ndarray, limb_bits: int, by: np.ndarray
+    windows: WindowArrays,
+    powers: np.ndarray,
+    limbs: np.ndarray,
+    limb_bits: int,
+    by: np.ndarray,
+    *,
+    nans: np.ndarray,
+    above: np.ndarray,
+    below: np.ndarray,
 ) -> np.ndarray:
-    """Correctly rounded sums of integer multiples of powers of two (rule G2).
+    """Correctly rounded sums of integer multiples of powers of two, and of what is not finite.
+
+    Rule G2; NaN and infinities are added as in IEEE 754.
 
     Args:
         windows: The windows.
@@ -111,9 +121,14 @@ def running_sum_of_multiples(
         limbs: A row a limb, the lowest first, each of up to 63 bits and a sign.
         limb_bits: How many bits each limb lies above the limb before.
         by: The divisor of each sum, see `running_sum_of_doubles`.
+        nans: How many values of each record are NaN.
+        above: How many are infinity.
+        below: How many are negative infinity.
     """
     order = windows.enter_order
-    return _sums_of_multiples(windows.entered, windows.left, order, powers, limbs, limb_bits, by)
+    sums = _sums_of_multiples(windows.entered, windows.left, order, powers, limbs, limb_bits, by)
+    counts = (running_total(windows, values) for values in (nans, above, below))
+    return _with_infinities(sums, *counts)
 
 
 @compiled

@@ -19,7 +19,7 @@ class ArrivedRecord(NamedTuple):
 
     Attributes:
         position: The index of its row.
-        unit: Its arrival day.
+        arrival_unit: Its arrival day.
         partition: Its source partition.
         offset: Its offset in its arrival day and source partition.
         time_ms: Its event time.
@@ -28,7 +28,7 @@ class ArrivedRecord(NamedTuple):
     """
 
     position: int
-    unit: date
+    arrival_unit: date
     partition: str
     offset: int
     time_ms: int

@@ -53,7 +53,7 @@ class DefinitionRows:
         """The rows of one key, within a span of event time, that pass the definition's filter.
 
         Raises:
-            UnreadableTableError: Only Spark can tell whether a row passes.
+            UnreadableTableError: Only Spark can decide whether a row passes.
         """
         rows = self.of_key(keys, times)
         if self._windows.where is None:
@@ -86,7 +86,7 @@ class DefinitionRows:
         return values[names[0]] if names else None
 
     def passes(self, row: Mapping[str, Any]) -> bool | None:
-        """Whether a row passes the definition's filter; None if only Spark can tell."""
+        """Whether a row passes the definition's filter; None if only Spark can decide."""
         where = self._windows.where
         return True if where is None else passes(str(where), self.values(row))
 

@@ -200,7 +200,7 @@ class Explainer:
             return Fate(reason), _LATE[reason].format(close=_text(met.close_ms)), ()
         windows = self._counting(row, met)
         if is_in is None:
-            text = f"only Spark can tell whether it passes the filter: {self._windows.where}"
+            text = f"only Spark can decide whether it passes the filter: {self._windows.where}"
             return Fate.UNDECIDED, text, windows
         if windows:
             count = "1 window counts" if len(windows) == 1 else f"{len(windows):,} windows count"

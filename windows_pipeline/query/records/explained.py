@@ -38,8 +38,8 @@ class ExplainedRecord:
         fate: What became of it.
         reason: Why, in a sentence.
         windows: The windows that count it, in their current state, by start; for row windows the
-            record's own window. Where only Spark can tell whether the record passes the filter, the
-            windows that count it if it does.
+            record's own window. Where only Spark can decide whether the record passes the filter,
+            the windows that count it if it does.
         stream_time: The stream time of its source partition as it arrived; None if the record
             waits.
         watermark: The watermark before its arrival day; None if there was none.

@@ -33,7 +33,7 @@ class _OnlySparkTellsError(Exception):
 
 
 def passes(where: str, record: Mapping[str, object]) -> bool | None:
-    """Whether a record passes a filter; None if only Spark can tell.
+    """Whether a record passes a filter; None if only Spark can decide.
 
     Args:
         where: The filter, as the pipeline's file has it; it must have been compiled before, so

@@ -67,8 +67,8 @@ def _time_ms(record: ArrivedRecord) -> int:
 
 
 def _arrival(record: ArrivedRecord) -> tuple[date, int]:
-    return (record.unit, record.offset)
+    return (record.arrival_unit, record.offset)
 
 
 def _named(record: ArrivedRecord) -> tuple[date, str, int]:
-    return (record.unit, record.partition, record.offset)
+    return (record.arrival_unit, record.partition, record.offset)

@@ -57,7 +57,7 @@ def records_of_window(
     Raises:
         NoTableError: A table does not exist.
         TableDamagedError: A file of a table is damaged.
-        UnreadableTableError: Only Spark can read a table, or can tell whether a record passes the
+        UnreadableTableError: Only Spark can read a table, or can decide whether a record passes the
             definition's filter.
     """
     windows = pipeline.windows[windows_name]
@@ -129,7 +129,7 @@ def _session(
 
 def _arrival(record: ArrivedRecord) -> tuple[int, str, date, int]:
     """What orders the merge of the source partitions: stream time, partition, arrival (rule A1)."""
-    return (record.close_ms, record.partition, record.unit, record.offset)
+    return (record.close_ms, record.partition, record.arrival_unit, record.offset)
 
 
 def _with_times(rows: pa.Table, counted: Sequence[ArrivedRecord]) -> pa.Table:

@@ -67,7 +67,7 @@ class Watermarks:
             self._of_day[day] = max(self._of_day.get(day, watermark_ms), watermark_ms)
 
     def after(self, rows: pa.Table) -> pa.Array:
-        """The watermark after the unit, or the micro-batch, that wrote each row; null for none.
+        """The watermark after the arrival unit or micro-batch that wrote each row; null for none.
 
         Args:
             rows: Rows with `arrival_unit` and, of tables that have it, `batch`.

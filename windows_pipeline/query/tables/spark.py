@@ -1,4 +1,4 @@
-"""Tables that Spark reads, for stores of tables in places only Spark reaches.
+"""Tables that Spark reads, for stores of tables at addresses that only Spark can open.
 
 A table answers as `LocalTable` does: the same rows, with a Spark job or two for each question. The
 module is in query/ beside `trace.py` and `registration.py`; nothing without Spark imports it.

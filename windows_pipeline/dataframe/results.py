@@ -11,15 +11,15 @@ Transform = Callable[[DataFrame], DataFrame]
 """A function for `DataFrame.transform`."""
 Result = TypeVar("Result")
 """A DataFrame if the builder has its records, else a Transform."""
-Bind = Callable[[Transform], Result]
-"""Makes a builder's result from the function that computes it from records."""
+ResultOf = Callable[[Transform], Result]
+"""Returns a builder's result for the function that computes it from records."""
 
 
-def bound_to(events: DataFrame) -> Bind[DataFrame]:
+def applied_to(events: DataFrame) -> ResultOf[DataFrame]:
     """For a builder with records: applies the function, so that the result is a DataFrame."""
     return lambda transform: transform(events)
 
 
-def unbound(transform: Transform) -> Transform:
+def not_applied(transform: Transform) -> Transform:
     """For a builder without records: the function itself is the result."""
     return transform
