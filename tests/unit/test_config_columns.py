@@ -144,6 +144,11 @@ def test_a_file_without_long_forms_keeps_its_digest(tmp_path: Path) -> None:
 BROKEN = [
     ('gate: {type: string, as: "concat(gate, dest)"}', "as", "'concat(gate, dest)' depends on"),
     ("gate: {type: bigint, as: origin}", "as", "'origin' is of kind string, but the column's typ"),
+    (
+        "gate: {type: string, as: concat(origin, dest)}",
+        "dest)",
+        "'dest)' is not a field here; if it is a part of the text before it, put that text in quo",
+    ),
     ("gate: {type: string, as: upper()}", "as", "at ')'; write what the function is of, as in 'ab"),
     ("gate: {type: string, as: upper(origin}", "as", "at 'origin'; close the parenthesis there"),
     (

@@ -58,6 +58,7 @@ _TEXTS = {
     ),
 }
 """What is wrong, with the fix, by pydantic's type of error."""
+_NAME = re.compile(r"[A-Za-z]\w*")
 _EXAMPLES_OF_NAMES = {"aggregates": "avg(column)", "frames": "{preceding: 1 hour}"}
 _CONDITIONS_OF_EXPECTATIONS = ("row_condition", "condition_parser")
 _EXAMPLES_BELOW = {
@@ -289,6 +290,8 @@ def _known(path: FieldPath, kind: str) -> str:
     """Says what to write in place of a field that does not exist."""
     if path[-1] in _CONDITIONS_OF_EXPECTATIONS and path[-2].startswith("expect_"):
         return "write it beside the expectation as 'where: ...', SQL as in rules"
+    if not _NAME.fullmatch(path[-1]):
+        return "if it is a part of the text before it, put that text in quotes; or remove it"
     fields = _model(path[:-1], kind).model_fields
     known = [field.alias or name for name, field in fields.items()]
     return nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
