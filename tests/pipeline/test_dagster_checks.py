@@ -155,7 +155,7 @@ def test_a_silence_lasts_until_the_next_record(
     lengths = ("44 milliseconds", "949 milliseconds", "969 milliseconds")
     assert all(length in text for length in lengths)
     assert text.count("still silent") == 2
-    severities = [text.find(f">{severity}<") for severity in (969, 949, 44)]
+    severities = [text.find(f"severity {severity} ·") for severity in (969, 949, 44)]
     assert -1 not in severities
     assert severities == sorted(severities)  # the worst first
     status, said = project.call("episodes", "p")

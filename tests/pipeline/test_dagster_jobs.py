@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.small_project import HEADER, TUMBLING, SmallProject
 from tests.support.stored_rows import named_rows
-from windows_pipeline.dagster import build_definitions
+from windows_pipeline.dagster import build_definitions, right_pipelines
 
 ALERTS = {"any": {"when": "c >= 1", "severity": "c"}}
 
@@ -98,10 +98,55 @@ def test_a_correction_begins_only_if_all_definitions_can_be_corrected(
     (failure,) = (event for event in wrong.all_events if event.is_step_failure)
     said = str(failure.step_failure_data.error)
     assert "from: must be a day such as 2013-01-02, not 'yesterday'" in said
-    status, said = project.call(
-        "correct", "p", "--windows", "w", "--from", "2026-11-01", "--cause", "b"
+    wrong = ran(
+        project, "correction", {"from": "2026-11-02", "to": "2026-11-01", "cause": "a trial"}
     )
+    (failure,) = (event for event in wrong.all_events if event.is_step_failure)
+    said = str(failure.step_failure_data.error)
+    assert "to: must not be before from, 2026-11-02, but is 2026-11-01" in said
+    command = ("correct", "p", "--from", "2026-11-01", "--cause", "b")
+    status, said = project.call(*command, "--to", "2026-11-02")
+    assert (status, "p/x/final_windows must have these days" in said) == (2, True), said
+    assert named_rows(project.windows.corrections) == []
+    status, said = project.call(*command, "--windows", "w")
     assert status == 0, said
+
+
+def test_a_file_with_mistakes_shows_in_the_ui(project: SmallProject) -> None:
+    """As an asset with the file, the line and the fix; other pipelines stay."""
+    project.declare(TUMBLING)
+    wrong = project.folder / "pipelines" / "q.yaml"
+    text = (project.folder / "pipelines" / "p.yaml").read_text()
+    wrong.write_text(text.replace("name: p", "name: q").replace("sum(v)", "sum(w)"))
+    own = project.settings.model_copy(update={"pipelines": str(wrong.parent)})
+    definitions = build_definitions(right_pipelines(own), own)
+    graph = definitions.resolve_asset_graph()
+    spec = graph.get(dg.AssetKey(["mistakes", "q_yaml"]))
+    assert spec.description is not None
+    line = wrong.read_text().splitlines().index("      s: sum(w)") + 1
+    assert f"q.yaml:{line}: windows.w.aggregates.s: " in spec.description.replace("\\", "")
+    assert (
+        dg.AssetKey(["p", "raw_events"]) in definitions.resolve_asset_graph().get_all_asset_keys()
+    )
+
+
+def test_a_correction_by_the_shell_corrects_all_definitions(project: SmallProject) -> None:
+    """Rule E1: of a day that was ingested again; before that, a changed file is named."""
+    project.declare(TUMBLING, others={"x": {**TUMBLING, "size": "20 ms"}})
+    project.land(1, f"{HEADER}a,0,1\na,40,1\n")
+    assert project.ingest("run")[0] == 0
+    file = project.land(1, f"{HEADER}a,0,5\na,40,1\n")
+    command = ("correct", "p", "--from", "2026-11-01", "--cause", "b")
+    status, said = project.call(*command)
+    assert (status, said.count("nothing differs from the published results")) == (0, 2), said
+    assert f"2026-11-01 changed after it was ingested ({file.name} " in said
+    again = ("--from", "2026-11-01", "--to", "2026-11-01")
+    assert f"To ingest the day again: windows-pipeline run p {' '.join(again)}; then" in said
+    project.call("run", "p", *again)  # ingested, and final windows are not changed by a run
+    status, said = project.call(*command)
+    assert (status, "changed after it was ingested" in said) == (0, False), said
+    for name in ("w", "x"):
+        assert f"p {name}: correction 1 is published" in said
 
 
 def test_a_stream_that_a_bad_file_stops_shows_what_it_published(
@@ -113,7 +158,10 @@ def test_a_stream_that_a_bad_file_stops_shows_what_it_published(
     project.land(2, gzip.compress(f"{HEADER}a,20,1\n".encode())[:-9], "b.csv.gz")
     monkeypatch.chdir(project.folder)
     run = ran(project, "stream")
-    assert not run.success
+    (failure,) = (event for event in run.all_events if event.is_step_failure)
+    said = str(failure.step_failure_data.error)
+    assert "2026-11-02/b.csv.gz: " in said
+    assert "run the job p_stream again, or: windows-pipeline stream p" in said
     made = {event.partition for event in run.get_asset_materialization_events()}
     checked = {found.partition for found in run.get_asset_check_evaluations()}
     assert (made, checked) == ({"2026-11-01"}, {"2026-11-01"})

@@ -172,3 +172,21 @@ def test_without_an_instance_nothing_is_reported(
     status, said = call(capfd, monkeypatch, "run", "flights")
     assert (status, "warning" in said) == (0, False), said
     assert not (project.folder / "home").exists()
+
+
+def test_a_bad_file_shows_as_a_failed_run(
+    project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By days and as a stream: whoever looks at Dagster alone sees that something is missing."""
+    home = project.folder / "home"
+    home.mkdir()
+    shutil.copy(ROOT / "resources" / "dagster.yaml", home)
+    (project.folder / "data" / "flights" / day(1).isoformat() / "bad.jsonl.gz").write_bytes(b"x")
+    assert call(capfd, monkeypatch, "run", "flights")[0] == 3
+    assert call(capfd, monkeypatch, "stream", "flights")[0] == 3
+    instance = instance_in(home, monkeypatch)
+    runs = instance.get_runs()
+    assert [(run.job_name, run.is_failure) for run in runs] == [("flights_in_shell", True)] * 2
+    for run in runs:
+        (failure,) = instance.all_logs(run.run_id, dg.DagsterEventType.STEP_FAILURE)
+        assert "bad.jsonl.gz: " in str(failure.dagster_event)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.validation import judged_records
@@ -343,3 +344,34 @@ def test_a_number_in_place_of_a_timestamp_is_named(
     looks = f"looks like epoch {kind}"
     assert reasons(spark, source_of(), GOOD | {"at": text}) == [f"unreadable_event_time: {looks}"]
     assert reasons(spark, source_of(), GOOD | {"came": text}) == [f"unreadable_arrival: {looks}"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "micros"),
+    [
+        # As `time.time()` prints it, and as programs print numbers that were divided.
+        ("timestamp_s", "1793491200.1234567", 1_793_491_200_123_456),
+        ("timestamp_s", "1793491200.999999999999999999", 1_793_491_200_999_999),
+        ("timestamp_s", " 1.7934912001234567e9 ", 1_793_491_200_123_456),
+        ("timestamp_s", "-0.0000001", -1),
+        ("timestamp_s", "253402300799.9999999", 253_402_300_799_999_999),
+        ("timestamp_s", "253402300800", None),
+        ("timestamp_ms", "1793491200123.4567", 1_793_491_200_123_456),
+        ("timestamp_us", "1793491200123456.999", 1_793_491_200_123_456),
+        ("timestamp_ns", "1793491200123456789.5", 1_793_491_200_123_456),
+        ("timestamp_ns", "999.99999999999999", 0),
+        ("timestamp_ns", "-1", -1),
+        ("timestamp_ns", "99999999999999999999999", None),
+        ("timestamp_s", "1793491200,5", None),
+        ("timestamp_s", "9" * 60, None),
+    ],
+)
+def test_a_number_since_1970_is_rounded_down_to_microseconds(
+    spark: SparkSession, kind: str, text: str, micros: int | None
+) -> None:
+    """Rule A6: an instant of the years that a timestamp holds, or the wrong type."""
+    source = source_of(columns=COLUMNS | {"sent": kind})
+    judged = judged_records(landed(spark, source, GOOD | {"sent": text}), source)
+    (found,) = judged.select(F.unix_micros("sent").alias("sent"), "reason").collect()
+    reason = None if micros is not None else "wrong_type: sent"
+    assert (found.sent, found.reason) == (micros, reason)

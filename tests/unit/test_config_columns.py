@@ -220,6 +220,7 @@ BROKEN = [
         "zone",
         "'UTC' must be left out of a column with 'as': its value is an instant already; remove",
     ),
+    ("gate: {type: date, as: \"date '2026-02-30'\"}", "as", "'2026-02-30' is not a time; write"),
     ("gate: {type: string, since: soon}", "since", "'soon' is not a day; write it as 2013-01-31"),
     ("gate: {type: string, since: 2013-02-30}", "since", "'2013-02-30' is not in the calendar"),
 ]

@@ -10,6 +10,7 @@ from windows_pipeline.alerts.rule_grammar import (
     ExpressionCheck,
     Kind,
     RuleError,
+    require_time,
 )
 
 MAX_DEPTH = 50
@@ -157,6 +158,9 @@ class ColumnCheck(ExpressionCheck):
         if target not in _CAST_FROM.get(found, ()):
             fix = "cast numbers and booleans to and from string, and times to times or string"
             raise RuleError(f"{node.sql('spark')} casts a {found} to a {target}; {fix}")
+        is_text = isinstance(node.this, exp.Literal) and found == "string"
+        if is_text and target in ("date", "timestamp") and not node.args.get("safe"):
+            require_time(node.this)
         return target
 
 

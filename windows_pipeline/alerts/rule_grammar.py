@@ -290,7 +290,7 @@ class ExpressionCheck:
         if kinds & _TIME and kinds <= {*_TIME, "string"}:
             for operand, kind in zip(operands, found, strict=True):
                 if kind == "string":
-                    _time_literal(operand)
+                    require_time(operand)
         elif "list" in kinds:
             raise RuleError(f"{node.sql('spark')} compares a list; {_OF_LISTS}")
         elif len(kinds) > 1 or kinds & {"boolean", "interval"}:
@@ -351,7 +351,7 @@ class ExpressionCheck:
             fix = "cast to bigint, int, double, date or timestamp"
             raise RuleError(f"{node.sql('spark')}: rules cannot cast to that type; {fix}")
         if target in ("date", "timestamp") and found == "string":
-            _time_literal(node.this)
+            require_time(node.this)
         elif found != target and {found, target} != {"date", "timestamp"}:
             fix = "cast numbers to numbers, and times to times"
             raise RuleError(f"{node.sql('spark')} casts a {found} to a {target}; {fix}")
@@ -433,7 +433,7 @@ def _literal(node: exp.Expr) -> Kind:
     return "string"
 
 
-def _time_literal(node: exp.Expr) -> None:
+def require_time(node: exp.Expr) -> None:
     """Refuses text that is not a time when the rule is loaded: Spark would refuse it in a run."""
     fix = "write it as '2013-07-01' or '2013-07-01 12:30:00'"
     if not isinstance(node, exp.Literal) or not _TIME_TEXT.fullmatch(node.name):

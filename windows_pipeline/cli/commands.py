@@ -147,13 +147,18 @@ def correct(
         str | None,
         typer.Option("--to", metavar="DAY", help="The last one; the last published if left out."),
     ] = None,
-    windows: WindowsName = None,
+    windows: Annotated[
+        str | None, typer.Option("--windows", help="A window definition; all if left out.")
+    ] = None,
 ) -> None:
-    """Corrects published results of days whose raw records, or whose grace, were changed."""
+    """Corrects published results of days whose raw records, or whose grace, were changed.
+
+    Without --windows it corrects all definitions, once all of them can be corrected.
+    """
     from_day = parsed_day("--from", first)
     to_day = None if last is None else parsed_day("--to", last)
     settings, found = declared(pipeline)
-    name = chosen_windows(found, windows)
+    name = None if windows is None else chosen_windows(found, windows)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.corrections import correct_published
 

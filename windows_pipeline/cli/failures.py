@@ -15,6 +15,19 @@ _NOTED = frozenset({"run", "stream", "correct", "rebuild", "check", "maintain"})
 """The commands that a scheduler may run, when nobody reads the output."""
 
 
+class FailedExit(typer.Exit):
+    """Ends a command that has printed what failed.
+
+    Attributes:
+        reason: What failed, for whoever is notified of it.
+    """
+
+    def __init__(self, code: int, reason: str) -> None:
+        """Takes the exit status and the reason."""
+        super().__init__(code)
+        self.reason = reason
+
+
 @contextmanager
 def noting_failures(command: str, arguments: Mapping[str, Any]) -> Iterator[None]:
     """Notes that a command of a pipeline failed, whatever failed, and passes the failure on.
@@ -27,11 +40,8 @@ def noting_failures(command: str, arguments: Mapping[str, Any]) -> Iterator[None
         yield
     except typer.Exit as end:
         if end.exit_code:
-            _note(
-                command,
-                arguments,
-                "a check failed, or something is left to do: see its output",
-            )
+            text = "a check failed, or something is left to do: see its output"
+            _note(command, arguments, end.reason if isinstance(end, FailedExit) else text)
         raise
     except Exception as error:
         _note(command, arguments, _text(error))

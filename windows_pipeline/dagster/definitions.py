@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
-from windows_pipeline.config import Pipeline, load_folder
+from windows_pipeline.config import ConfigError, Pipeline, load_folder
 from windows_pipeline.dagster.assets.corrections import correction_job
 from windows_pipeline.dagster.assets.stream import stream_job
 from windows_pipeline.dagster.assets.tables import pipeline_assets
@@ -20,7 +21,9 @@ from windows_pipeline.dagster.automation.schedules import source_schedule
 from windows_pipeline.dagster.io_manager import results_resource
 from windows_pipeline.dagster.spark_resource import spark_resource
 from windows_pipeline.settings import Settings
+from windows_pipeline.text.markdown import plain
 
+_NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 _LOGGER = logging.getLogger("windows_pipeline.definitions")
 
 
@@ -57,6 +60,7 @@ def build_definitions(
     every = list(pipelines)
     if assets is None:
         assets = [asset for pipeline in every for asset in pipeline_assets(pipeline, settings)]
+    assets = [*assets, *_files_with_mistakes(settings)]
     if resources is None:
         resources = {"spark": spark_resource(settings), "io_manager": results_resource()}
     schedules = [
@@ -105,6 +109,34 @@ def _what_days_do(pipeline: Pipeline) -> str:
         f"Computes the windows of {pipeline.name} of the selected arrival days again, from the "
         "records that its stream has brought."
     )
+
+
+def _files_with_mistakes(settings: Settings) -> list[dg.AssetSpec]:
+    """An asset for each pipeline file that is skipped, so that the UI shows its mistakes.
+
+    Nothing materializes it; its description has the mistakes, each with file, line and fix.
+    """
+    try:
+        problems = load_folder(settings.pipelines, settings.modules).problems
+    except ConfigError:  # there is no folder
+        return []
+    advice = (
+        "The file is skipped; its tables stay as they are. Correct it, then reload definitions."
+    )
+    return [
+        dg.AssetSpec(
+            dg.AssetKey(["mistakes", _NO_NAME.sub("_", file.name)]),
+            group_name="mistakes",
+            kinds={"yaml"},
+            description="\n".join(
+                [
+                    f"{plain(str(file))} has mistakes. {advice}\n",
+                    *(f"- {plain(text)}" for text in of_file),
+                ]
+            ),
+        )
+        for file, of_file in problems.items()
+    ]
 
 
 def right_pipelines(settings: Settings) -> list[Pipeline]:

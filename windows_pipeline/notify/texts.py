@@ -12,7 +12,7 @@ from typing import Any
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import ENDED, OF_EPISODES, Event, plain
-from windows_pipeline.notify.pipeline_events import AnyEvent, PipelineEvent
+from windows_pipeline.notify.pipeline_events import FAILED, AnyEvent, PipelineEvent
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.query.tables.keys import key_text
 from windows_pipeline.text.counts import counted
@@ -91,7 +91,8 @@ def _rank(pipeline: Pipeline, event: AnyEvent) -> tuple[int, float]:
 def line(pipeline: Pipeline, event: AnyEvent) -> str:
     """An event in a line."""
     if isinstance(event, PipelineEvent):
-        return shown(f"{pipeline.name}: {event.what} {event.event} since {plain(event.at)}")
+        at = "at" if event.event == FAILED else "since"
+        return shown(f"{pipeline.name}: {event.what} {event.event} {at} {plain(event.at)}")
     severity = "" if event.severity is None else f", severity {event.severity:g}"
     level = _declared(pipeline, event).get("level")
     urgency = "" if level is None else f", level {level}"

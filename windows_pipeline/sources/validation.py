@@ -22,6 +22,10 @@ _UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
 _FULL_DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
 _NUMBER = r"^\s*[+-]?(?=\.?\d)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?\s*$"
 """A number: whole digits, digits after the point, and a power of ten of at most 3 digits."""
+_FINE_PLACES = 12
+"""So many digits after the point decide an instant; further ones are cut off."""
+_FINE = rf"^(\s*[+-]?\d*\.\d{{{_FINE_PLACES}}})\d+(\s*)$"
+_SECOND_MICROS = 1_000_000
 _POINT_ZERO = r"^\s*[+-]?\d+\.0*\s*$"
 _POWER = r"^\s*[+-]?\d{1,17}(?:\.\d{0,17})?[eE]\+?\d{1,2}\s*$"
 _NOT_FINITE = r"(?i)^\s*(nan|[+-]?inf(inity)?)\s*$"
@@ -228,17 +232,22 @@ def _double(text: Column) -> Column:
 
 
 def _since_1970(text: Column, kind: str) -> Column:
-    """The instant of a number of time units since 1970; nanoseconds are rounded down."""
-    if kind == "timestamp_ns":
-        whole = _bigint(text)
-        micros = F.floor(whole / F.lit(1_000).cast("decimal(4,0)"))
-        return F.timestamp_micros(micros.cast("bigint"))
-    unit_micros = 1_000_000 // EPOCHS[kind].per_second
-    exact = F.when(_places(text) <= len(str(unit_micros)) - 1, text.try_cast("decimal(25,6)"))
-    whole = (exact * unit_micros).try_cast("bigint")
+    """The instant of a number of time units since 1970, rounded down to microseconds."""
+    cut = F.regexp_replace(text, _FINE, "$1$2")
+    exact = F.when(_places(cut) <= _FINE_PLACES, cut.try_cast(f"decimal(36,{_FINE_PLACES})"))
+    whole = F.floor(exact)
+    per_second = EPOCHS[kind].per_second
+    if per_second > _SECOND_MICROS:
+        micros = F.floor(whole / F.lit(per_second // _SECOND_MICROS).cast("decimal(4,0)"))
+    else:
+        # Apart, as Spark would round the product: its decimals have 38 digits, as the difference.
+        part = (exact - whole).cast(f"decimal({_FINE_PLACES + 1},{_FINE_PLACES})")
+        unit_micros = F.lit(_SECOND_MICROS // per_second).cast("decimal(7,0)")
+        micros = whole * unit_micros + F.floor(part * unit_micros)
+    micros = micros.try_cast("bigint")
     first_ms, last_ms = years_ms(*YEARS)
-    is_in_years = whole.between(first_ms * 1_000, last_ms * 1_000 + 999)
-    return F.when(is_in_years, F.timestamp_micros(whole))
+    is_in_years = micros.between(first_ms * 1_000, last_ms * 1_000 + 999)
+    return F.when(is_in_years, F.timestamp_micros(micros))
 
 
 def _places(text: Column) -> Column:
@@ -304,7 +313,8 @@ def _fault(name: str, source: Source) -> tuple[Column, Column]:
 def _reason_of_text(reason: str, name: str, source: Source) -> Column:
     """A reason; if a timestamp column holds a number, with the type that fits the number."""
     text = F.lit(reason)
-    if source.read_types.get(name) != "timestamp":
+    declared = source.read_types.get(name)
+    if declared != "timestamp" and declared not in EPOCHS:
         return text
     digits = F.length(F.regexp_extract(F.col("raw")[name], WHOLE_DIGITS, 1))
     for kind, epoch in EPOCHS.items():

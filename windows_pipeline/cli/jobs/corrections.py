@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import partial
 
 import typer
 
 from windows_pipeline.cli.jobs.reports import Report, report
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
-from windows_pipeline.cli.terminal.printed import print_checks
+from windows_pipeline.cli.terminal.printed import print_checks, say
 from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.correction.run import CorrectionResult, correct
+from windows_pipeline.jobs.correction.run import (
+    CorrectionResult,
+    correct,
+    definitions_with_results,
+    plan_correction,
+)
+from windows_pipeline.jobs.days.runs import changed_since
 from windows_pipeline.settings import Settings
 
 
@@ -21,36 +28,59 @@ def correct_published(
     status: Status,
     settings: Settings,
     pipeline: Pipeline,
-    windows_name: str,
+    windows_name: str | None,
     first: date,
     last: date | None,
     cause: str,
 ) -> None:
-    """Corrects the results of some days; exit status 1 if a check failed."""
+    """Corrects the results of some days, of one definition or all; status 1 if a check failed."""
     spark = session(context, settings)
-    status.update(f"{pipeline.name} {windows_name}: looking for what to correct")
-    done = correct(
-        spark, pipeline, windows_name, settings, first, last, cause, CONSOLE.print,
-        begin=lambda table: status.update(f"{table}: recomputing"),
-    )  # fmt: skip
+    status.update(f"{pipeline.name}: looking for what to correct")
+    names = (
+        definitions_with_results(spark, pipeline, settings)
+        if windows_name is None
+        else [windows_name]
+    )
+    for name in names:  # all can be corrected, or none is
+        plan_correction(spark, pipeline, name, settings, first, last, cause)
+    for text in changed_since(spark, pipeline, settings, first, last):
+        say("warning", text)
+    are_well = True
+    for name in names:
+        done = correct(
+            spark, pipeline, name, settings, first, last, cause, CONSOLE.print,
+            begin=lambda table: status.update(f"{table}: recomputing"),
+        )  # fmt: skip
+        report(pipeline, settings, spark, partial(_show, name, done, cause))
+        are_well = _print_corrected(f"{pipeline.name} {name}", done) and are_well
+    if not are_well:
+        raise typer.Exit(1)
+
+
+def _print_corrected(of_windows: str, done: CorrectionResult) -> bool:
+    """Prints what a correction did.
+
+    Returns:
+        Whether no check failed, warnings aside.
+
+    Raises:
+        typer.Exit: It is not published.
+    """
     for table, result in done.results:
         print_checks((table, check) for check in result.checks if not check.passed)
-    report(pipeline, settings, spark, lambda opened: _show(opened, windows_name, done, cause))
     if not done.published:
         CONSOLE.print("NOT published; fix what the checks found, then run the same command again")
         raise typer.Exit(1)
     for day, corrected in done.by_day.items():
         CONSOLE.print(f"{day}: {corrected}")
-    of_windows = f"{pipeline.name} {windows_name}"
     if done.number is None:
         CONSOLE.print(f"{of_windows}: nothing differs from the published results")
     else:
         CONSOLE.print(f"{of_windows}: correction {done.number} is published")
     checks = (check for _, result in done.results for check in result.checks)
-    if any(not found.passed and not found.check.is_warning for found in checks):
-        raise typer.Exit(1)
+    return all(found.passed or found.check.is_warning for found in checks)
 
 
-def _show(opened: Report, windows_name: str, done: CorrectionResult, cause: str) -> None:
+def _show(windows_name: str, done: CorrectionResult, cause: str, opened: Report) -> None:
     opened.correction(windows_name, done, cause)
     opened.end()

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.checks.table_rules import FINAL_NEVER_CHANGED
+from windows_pipeline.cli.failures import FailedExit
 from windows_pipeline.cli.jobs.reports import report_failed, reported
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
@@ -130,8 +131,9 @@ def run_landed(
     if bad:
         log = RawEventsJob(pipeline, settings).arrived_so_far(spark)
         print_bad_files(pipeline.name, bad, {row.arrival_unit for row in log})
-        report_failed(pipeline, settings, spark, "; ".join(map(str, bad)))
-        raise typer.Exit(3)
+        reason = "; ".join(map(str, bad))
+        report_failed(pipeline, settings, spark, reason)
+        raise FailedExit(3, reason)
     if waits or not all(went_well):
         raise typer.Exit(1)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import typer
 from pyspark.sql import SparkSession
 
+from windows_pipeline.cli.failures import FailedExit
 from windows_pipeline.cli.jobs.reports import Report, report, report_failed
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
@@ -65,7 +66,7 @@ def follow(
         _check(status, settings, pipeline, spark, done)
         print_bad_files_of_stream(pipeline.name, bad)
         report_failed(pipeline, settings, spark, str(bad))
-        raise typer.Exit(3) from None
+        raise FailedExit(3, str(bad)) from None
     except KeyboardInterrupt:
         CONSOLE.print(f"stopped; to resume: windows-pipeline stream {pipeline.name}")
     is_well = _check(status, settings, pipeline, spark, done)

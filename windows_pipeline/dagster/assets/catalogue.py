@@ -68,6 +68,36 @@ def table_spec(
     )
 
 
+def source_key(pipeline: Pipeline) -> dg.AssetKey:
+    """The key of the asset of what a pipeline reads."""
+    return dg.AssetKey([pipeline.name, "source"])
+
+
+def source_spec(pipeline: Pipeline) -> dg.AssetSpec:
+    """The asset of what a pipeline reads, which others write: files, a Delta table or a topic.
+
+    Its location is shown as the pipeline's file has it.
+    """
+    source = pipeline.source
+    if source.kafka is not None:
+        what, kind = "The Kafka topic", "kafka"
+        location = f"{source.kafka.topic} at {source.kafka.servers}"
+    else:
+        kind = source.format
+        is_table = kind == "delta"
+        what = "The Delta table" if is_table else "Landed files, in one folder for each arrival day"
+        location = source.path or ""
+    return dg.AssetSpec(
+        source_key(pipeline),
+        group_name=pipeline.name,
+        kinds={kind},
+        description=f"{what}: {plain(location)}",
+        owners=pipeline.owners,
+        tags=pipeline.tags,
+        metadata={"location": location, **_references(pipeline, None)},
+    )
+
+
 def column_lineage(
     pipeline: Pipeline, stored: Table, warehouse: str
 ) -> dict[str, dg.MetadataValue]:

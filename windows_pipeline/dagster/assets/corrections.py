@@ -19,7 +19,13 @@ from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.jobs.correction.run import CorrectionResult, correct, plan_correction
+from windows_pipeline.jobs.correction.run import (
+    CorrectionResult,
+    correct,
+    definitions_with_results,
+    plan_correction,
+)
+from windows_pipeline.jobs.days.runs import changed_since
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.tables import window_tables
@@ -50,13 +56,6 @@ def corrections(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg
 
 def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that corrects published results; its run config names the days and the reason."""
-
-    def _published(session: SparkSession) -> list[str]:
-        """The definitions with results; if none has any, all, so that `correct` refuses them."""
-        every = list(pipeline.windows)
-        tables = {name: window_tables(pipeline, name, settings.warehouse) for name in every}
-        return [name for name in every if tables[name].final_windows.exists(session)] or every
-
     op = f"{pipeline.name}_correct"
 
     @dg.op(name=op, config_schema=_CONFIG, out={}, pool=pipeline.name)
@@ -70,10 +69,12 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         if last is not None and last < first:
             raise dg.Failure(f"to: must not be before from, {first}, but is {last}")
         session: SparkSession = spark.spark_session
-        names = _published(session)
+        names = definitions_with_results(session, pipeline, settings)
         events = ResultEvents(pipeline, settings, session)
         for name in names:  # all can be corrected, or none is
             plan_correction(session, pipeline, name, settings, first, last, config["cause"])
+        for text in changed_since(session, pipeline, settings, first, last):
+            context.log.warning(text)
         for name in names:
             result = correct(
                 session, pipeline, name, settings, first, last, config["cause"], context.log.info

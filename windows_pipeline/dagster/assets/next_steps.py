@@ -28,14 +28,24 @@ def once_published(pipeline: Pipeline) -> NextStep:
     return text
 
 
-def once_blocked(again: str) -> NextStep:
+def once_blocked(pipeline: Pipeline, again: str) -> NextStep:
     """The next step where nothing is published.
 
     Args:
+        pipeline: The pipeline.
         again: The command that does again what failed.
     """
-    text = f"Nothing was published, and the table is unchanged. Fix the cause, then: {again}"
-    return lambda _: text
+
+    def text(day: date) -> str:
+        fixed = f"Nothing was published, and the table is unchanged. Fix the cause, then: {again}"
+        if not pipeline.source.by_days:
+            return fixed
+        return (
+            f"{fixed}. If final windows are to change: windows-pipeline correct {pipeline.name} "
+            f"--from {day} --cause TEXT, or the job {pipeline.name}_correction"
+        )
+
+    return text
 
 
 def run_again(pipeline: Pipeline, days: Sequence[date]) -> str:

@@ -172,7 +172,11 @@ class ResultEvents:
             again: What to do again if it published nothing.
         """
         days = sorted(result.days)
-        then = once_published(self._pipeline) if result.published else once_blocked(again)
+        then = (
+            once_published(self._pipeline)
+            if result.published
+            else once_blocked(self._pipeline, again)
+        )
         yield from rules_evaluations(asset_key(self._tables[name]), result.checks, days, then)
         if result.published and name in self._episodes:
             checks = self._episodes[name]

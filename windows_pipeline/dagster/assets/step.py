@@ -93,7 +93,7 @@ def step(
         checked = []
         if RULES in _checked(context):
             again = _again(pipeline, days)
-            then = once_published(pipeline) if result.published else once_blocked(again)
+            then = once_published(pipeline) if result.published else once_blocked(pipeline, again)
             checked += rules_evaluations(main, result.checks, days, then)
         if not result.published:
             yield from with_targets(context.instance, checked)

@@ -14,7 +14,7 @@ import dagster as dg
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.assets.catalogue import table_spec
+from windows_pipeline.dagster.assets.catalogue import source_key, table_spec
 from windows_pipeline.dagster.assets.checks import rules_evaluations, rules_spec
 from windows_pipeline.dagster.assets.next_steps import once_published
 from windows_pipeline.dagster.assets.report import ResultEvents
@@ -127,7 +127,8 @@ def source_assets(
         evaluations = rules_evaluations(main, found, checked, once_published(pipeline))
         yield from with_targets(context.instance, evaluations)
 
-    return [*(table_spec(pipeline, table, [], days) for table in job.tables), check]
+    read = [source_key(pipeline)]
+    return [*(table_spec(pipeline, table, read, days) for table in job.tables), check]
 
 
 def _stopped(name: str, bad: BadFileError) -> dg.Failure:

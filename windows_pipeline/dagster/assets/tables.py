@@ -6,6 +6,7 @@ import dagster as dg
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.alerts import alerts
+from windows_pipeline.dagster.assets.catalogue import source_key, source_spec
 from windows_pipeline.dagster.assets.corrections import corrections
 from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
 from windows_pipeline.dagster.assets.step import step
@@ -31,18 +32,17 @@ def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
     Returns:
         The definitions; the steps need the resource `spark`, see `spark_resource`.
     """
-    made: Assets = (
-        [
-            step(
-                pipeline,
-                RawEventsJob(pipeline, settings),
-                deps=[],
-                extra_metadata=lateness_plots(pipeline, settings),
-            )
-        ]
-        if pipeline.source.by_days
-        else source_assets(pipeline, settings)
-    )
+    made: Assets = [source_spec(pipeline)]
+    if pipeline.source.by_days:
+        ingested = step(
+            pipeline,
+            RawEventsJob(pipeline, settings),
+            deps=[source_key(pipeline)],
+            extra_metadata=lateness_plots(pipeline, settings),
+        )
+        made.append(ingested)
+    else:
+        made += source_assets(pipeline, settings)
     for name in pipeline.windows:
         made += _window_assets(pipeline, name, settings)
     return made

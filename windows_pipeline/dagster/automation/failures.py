@@ -31,8 +31,9 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
     @dg.run_failure_sensor(
         name="failed_runs", description="Notes failed runs, so that somebody is notified of them."
     )
-    def failed_runs(context: dg.RunFailureSensorContext) -> None:
+    def failed_runs(context: dg.RunFailureSensorContext) -> dg.SkipReason:
         run = context.dagster_run
+        noted = []
         # One pipeline's name may begin with another's.
         named = (one.name for one in every if run.job_name.startswith(f"{one.name}_"))
         owner = max(named, key=len, default=None)
@@ -45,6 +46,12 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
                 job = "assets" if run.job_name.startswith("__") else run.job_name
                 what = f"run {run.run_id[:8]} of {job}"
                 note_failure(pipeline, settings.warehouse, what, _text(context), run.run_id)
+                noted.append(pipeline.name)
+        return dg.SkipReason(
+            f"noted for {', '.join(noted)}; NAME_notify delivers it"
+            if noted
+            else "the run is of no pipeline that notifies somebody of failed runs"
+        )
 
     return failed_runs
 

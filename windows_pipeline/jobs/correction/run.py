@@ -133,6 +133,15 @@ def correct(
     return plan.run(spark, report, begin)
 
 
+def definitions_with_results(
+    spark: SparkSession, pipeline: Pipeline, settings: Settings
+) -> list[str]:
+    """The definitions to correct together; if none has results, all, so that `correct` refuses."""
+    every = list(pipeline.windows)
+    tables = {name: window_tables(pipeline, name, settings.warehouse) for name in every}
+    return [name for name in every if tables[name].final_windows.exists(spark)] or every
+
+
 @dataclass(frozen=True)
 class CorrectionPlan:
     """A correction that may begin, or resume where it was stopped.

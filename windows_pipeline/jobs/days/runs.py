@@ -160,6 +160,25 @@ def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -
     return file_changes(of_days, found.values())
 
 
+def changed_since(
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, first: date, last: date | None
+) -> list[str]:
+    """Says of the days of a correction which files changed since, as it reads what was ingested."""
+    if not pipeline.source.by_days:
+        return []
+    try:
+        found = changed_files(spark, pipeline, settings)
+    except FileNotFoundError:  # the landed files need not stay
+        return []
+    firsts = {file.day: file for file in reversed(found) if first <= file.day <= (last or date.max)}
+    return [
+        f"{day} changed after it was ingested ({file.name} {file.change}), and a correction reads "
+        f"what was ingested. To ingest the day again: windows-pipeline run {pipeline.name} --from "
+        f"{day} --to {day}; then correct again"
+        for day, file in sorted(firsts.items())
+    ]
+
+
 def _ms(instant: datetime | None) -> int | None:
     return None if instant is None else epoch_ms(instant)
 
