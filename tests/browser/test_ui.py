@@ -93,7 +93,7 @@ def test_lineage_leads_from_raw_records_to_messages(pages: DagsterPages) -> None
     pages.shows_asset("alerts")
     pages.shows_no_asset("keyed_windows")
     pages.look("Upstream")
-    for asset in (*made_of, "early_warnings", "alerts", "notifications"):
+    for asset in ("source", *made_of, "early_warnings", "alerts", "notifications"):
         pages.shows_asset(asset)
     pages.shows_no_asset("corrections")
 

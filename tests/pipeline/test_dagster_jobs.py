@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.small_project import HEADER, TUMBLING, SmallProject
 from tests.support.stored_rows import named_rows
-from windows_pipeline.dagster import build_definitions, right_pipelines
+from windows_pipeline.dagster import build_definitions
 
 ALERTS = {"any": {"when": "c >= 1", "severity": "c"}}
 
@@ -110,24 +110,6 @@ def test_a_correction_begins_only_if_all_definitions_can_be_corrected(
     assert named_rows(project.windows.corrections) == []
     status, said = project.call(*command, "--windows", "w")
     assert status == 0, said
-
-
-def test_a_file_with_mistakes_shows_in_the_ui(project: SmallProject) -> None:
-    """As an asset with the file, the line and the fix; other pipelines stay."""
-    project.declare(TUMBLING)
-    wrong = project.folder / "pipelines" / "q.yaml"
-    text = (project.folder / "pipelines" / "p.yaml").read_text()
-    wrong.write_text(text.replace("name: p", "name: q").replace("sum(v)", "sum(w)"))
-    own = project.settings.model_copy(update={"pipelines": str(wrong.parent)})
-    definitions = build_definitions(right_pipelines(own), own)
-    graph = definitions.resolve_asset_graph()
-    spec = graph.get(dg.AssetKey(["mistakes", "q_yaml"]))
-    assert spec.description is not None
-    line = wrong.read_text().splitlines().index("      s: sum(w)") + 1
-    assert f"q.yaml:{line}: windows.w.aggregates.s: " in spec.description.replace("\\", "")
-    assert (
-        dg.AssetKey(["p", "raw_events"]) in definitions.resolve_asset_graph().get_all_asset_keys()
-    )
 
 
 def test_a_correction_by_the_shell_corrects_all_definitions(project: SmallProject) -> None:

@@ -28,6 +28,13 @@ def pipelines_of(definitions: dg.Definitions) -> set[str]:
     return {key.path[0] for key in keys}
 
 
+def mistakes_of(definitions: dg.Definitions) -> dict[str, str]:
+    """The texts of the assets that show files with mistakes, by the files' names."""
+    graph = definitions.resolve_asset_graph()
+    keys = [key for key in graph.get_all_asset_keys() if key.path[0] == "mistakes"]
+    return {key.path[1]: (graph.get(key).description or "").replace("\\", "") for key in keys}
+
+
 def test_a_file_with_mistakes_is_left_out_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -40,8 +47,12 @@ def test_a_file_with_mistakes_is_left_out_with_a_warning(
     (tmp_path / "folder.yaml").mkdir()
     with caplog.at_level(logging.WARNING):
         definitions = build_definitions(settings_of(tmp_path))
-    assert pipelines_of(definitions) == {"flights"}
+    assert pipelines_of(definitions) == {"flights", "mistakes"}
     assert definitions.resolve_job_def("flights_all").name == "flights_all"
+    shown = mistakes_of(definitions)
+    line = wrong.splitlines().index("    grace: 6") + 1
+    assert f"bad.yaml:{line}: windows.hourly.grace: '6' has no unit" in shown["bad_yaml"]
+    assert "folder.yaml: is a folder" in shown["folder_yaml"]
     first, second = caplog.messages
     assert f"because it has a mistake: {tmp_path / 'bad.yaml'}:" in first
     assert "windows.hourly.grace: '6' has no unit" in first
@@ -54,7 +65,9 @@ def test_with_mistakes_in_all_files_the_code_location_loads_empty(
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text(FLIGHTS)
     with caplog.at_level(logging.WARNING):
-        assert pipelines_of(build_definitions(settings_of(tmp_path))) == set()
+        definitions = build_definitions(settings_of(tmp_path))
+    assert pipelines_of(definitions) == {"mistakes"}
+    assert set(mistakes_of(definitions)) == {"a_yaml", "b_yaml"}
     assert len(caplog.messages) == 2
 
 
