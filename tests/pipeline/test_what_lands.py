@@ -177,10 +177,10 @@ def test_epochs_in_a_timestamp_column_are_rejected(project: SmallProject, way: s
     project.land(1, HEADER + "".join(f"a,{1_700_000_000_000 + n},1\n" for n in range(3)))
     status, said = project.ingest(way)
     assert status == 1, said
-    assert ("rejected_within_limit: FAILED" in said) is (way == "run"), said
+    assert "rejected_within_limit: FAILED" in said
     reason = "unreadable_event_time: looks like epoch milliseconds: declare timestamp_ms"
     assert {found for found, _ in project.rejected()} == {reason}
-    assert way == "stream" or reason in said
+    assert reason in said
 
 
 def test_epoch_types_of_every_unit_are_read_as_times(project: SmallProject) -> None:

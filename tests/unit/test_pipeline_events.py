@@ -49,7 +49,7 @@ def test_a_failed_run_is_sent_once(tmp_path: Path, hook: Receiver) -> None:
     note_failure(project.pipeline, warehouse, "windows-pipeline run", "the disk is full", "a")
     assert project.deliver(now)["people"].events == 1
     (body,) = hook.bodies
-    assert body["text"].startswith("flights: windows-pipeline run failed since ")
+    assert body["text"].startswith("flights: windows-pipeline run failed at ")
     assert body["text"].endswith("\nthe disk is full")
     (event,) = body["events"]
     assert (event["event"], event["what"]) == ("failed", "windows-pipeline run")

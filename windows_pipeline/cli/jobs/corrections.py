@@ -16,8 +16,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction.run import (
     CorrectionResult,
     correct,
-    definitions_with_results,
-    plan_correction,
+    plan_corrections,
 )
 from windows_pipeline.jobs.days.runs import changed_since
 from windows_pipeline.settings import Settings
@@ -36,13 +35,8 @@ def correct_published(
     """Corrects the results of some days, of one definition or all; status 1 if a check failed."""
     spark = session(context, settings)
     status.update(f"{pipeline.name}: looking for what to correct")
-    names = (
-        definitions_with_results(spark, pipeline, settings)
-        if windows_name is None
-        else [windows_name]
-    )
-    for name in names:  # all can be corrected, or none is
-        plan_correction(spark, pipeline, name, settings, first, last, cause)
+    # All can be corrected, or none is.
+    names = plan_corrections(spark, pipeline, settings, first, last, cause, windows_name)
     for text in changed_since(spark, pipeline, settings, first, last):
         say("warning", text)
     are_well = True

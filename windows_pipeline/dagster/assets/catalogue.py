@@ -87,11 +87,14 @@ def source_spec(pipeline: Pipeline) -> dg.AssetSpec:
         is_table = kind == "delta"
         what = "The Delta table" if is_table else "Landed files, in one folder for each arrival day"
         location = source.path or ""
+    described = [f"{what}: {plain(location)}"]
+    if pipeline.description:
+        described.append(pipeline.description)  # in Markdown
     return dg.AssetSpec(
         source_key(pipeline),
         group_name=pipeline.name,
         kinds={kind},
-        description=f"{what}: {plain(location)}",
+        description="\n\n".join(described),
         owners=pipeline.owners,
         tags=pipeline.tags,
         metadata={"location": location, **_references(pipeline, None)},

@@ -22,8 +22,7 @@ from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs.correction.run import (
     CorrectionResult,
     correct,
-    definitions_with_results,
-    plan_correction,
+    plan_corrections,
 )
 from windows_pipeline.jobs.days.runs import changed_since
 from windows_pipeline.settings import Settings
@@ -69,10 +68,9 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         if last is not None and last < first:
             raise dg.Failure(f"to: must not be before from, {first}, but is {last}")
         session: SparkSession = spark.spark_session
-        names = definitions_with_results(session, pipeline, settings)
+        # All can be corrected, or none is.
+        names = plan_corrections(session, pipeline, settings, first, last, config["cause"])
         events = ResultEvents(pipeline, settings, session)
-        for name in names:  # all can be corrected, or none is
-            plan_correction(session, pipeline, name, settings, first, last, config["cause"])
         for text in changed_since(session, pipeline, settings, first, last):
             context.log.warning(text)
         for name in names:

@@ -133,13 +133,29 @@ def correct(
     return plan.run(spark, report, begin)
 
 
-def definitions_with_results(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings
+def plan_corrections(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    first: date,
+    last: date | None,
+    cause: str,
+    windows_name: str | None = None,
 ) -> list[str]:
-    """The definitions to correct together; if none has results, all, so that `correct` refuses."""
-    every = list(pipeline.windows)
-    tables = {name: window_tables(pipeline, name, settings.warehouse) for name in every}
-    return [name for name in every if tables[name].final_windows.exists(spark)] or every
+    """Requires that days can be corrected now, in all definitions with results or in one.
+
+    For the other arguments and the errors see `correct`. If no definition has results, `correct`
+    refuses all.
+
+    Returns:
+        The definitions to correct.
+    """
+    names = [windows_name] if windows_name is not None else list(pipeline.windows)
+    tables = {name: window_tables(pipeline, name, settings.warehouse) for name in names}
+    names = [name for name in names if tables[name].final_windows.exists(spark)] or names
+    for name in names:
+        plan_correction(spark, pipeline, name, settings, first, last, cause)
+    return names
 
 
 @dataclass(frozen=True)
