@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 
+from windows_pipeline.checks.run import CheckResult
+from windows_pipeline.checks.table_rules import FINAL_NEVER_CHANGED
 from windows_pipeline.config import Pipeline
 
 NextStep = Callable[[date], str]
@@ -28,24 +30,24 @@ def once_published(pipeline: Pipeline) -> NextStep:
     return text
 
 
-def once_blocked(pipeline: Pipeline, again: str) -> NextStep:
+def once_blocked(pipeline: Pipeline, again: str, results: Iterable[CheckResult]) -> NextStep:
     """The next step where nothing is published.
 
     Args:
         pipeline: The pipeline.
         again: The command that does again what failed.
+        results: The results of the checks.
     """
-
-    def text(day: date) -> str:
-        fixed = f"Nothing was published, and the table is unchanged. Fix the cause, then: {again}"
-        if not pipeline.source.by_days:
-            return fixed
-        return (
-            f"{fixed}. If final windows are to change: windows-pipeline correct {pipeline.name} "
-            f"--from {day} --cause TEXT, or the job {pipeline.name}_correction"
-        )
-
-    return text
+    refused = {found.check.name for found in results if not found.passed}
+    unchanged = "Nothing was published, and the table is unchanged"
+    if FINAL_NEVER_CHANGED not in refused:
+        return lambda _: f"{unchanged}. Fix the cause, then: {again}"
+    name = pipeline.name
+    return lambda day: (
+        f"{unchanged}, as final windows would change. If they are to change, run the job "
+        f"{name}_correction, or: windows-pipeline correct {name} --from {day} --cause TEXT. "
+        f"If not, mend the day's files, then: {again}"
+    )
 
 
 def run_again(pipeline: Pipeline, days: Sequence[date]) -> str:

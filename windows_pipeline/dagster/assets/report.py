@@ -175,7 +175,7 @@ class ResultEvents:
         then = (
             once_published(self._pipeline)
             if result.published
-            else once_blocked(self._pipeline, again)
+            else once_blocked(self._pipeline, again, result.checks)
         )
         yield from rules_evaluations(asset_key(self._tables[name]), result.checks, days, then)
         if result.published and name in self._episodes:

@@ -93,7 +93,11 @@ def step(
         checked = []
         if RULES in _checked(context):
             again = _again(pipeline, days)
-            then = once_published(pipeline) if result.published else once_blocked(pipeline, again)
+            then = (
+                once_published(pipeline)
+                if result.published
+                else once_blocked(pipeline, again, result.checks)
+            )
             checked += rules_evaluations(main, result.checks, days, then)
         if not result.published:
             yield from with_targets(context.instance, checked)
