@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, ViewportSize, expect, sync_playwright
 
 from tests.support.pipelines import ROOT
 
@@ -19,6 +19,7 @@ _ARGUMENTS = [
 ]
 _PAGE_MS = 60_000
 _RUN_MS = 600_000
+_WHOLE_GRAPH: ViewportSize = {"width": 4_200, "height": 1_400}
 
 
 @contextmanager
@@ -70,6 +71,8 @@ class DagsterPages:
 
     def open_lineage(self, asset: str) -> None:
         """Opens the tab Lineage of an asset's page: the assets next to it."""
+        # The page has only the nodes that are in sight.
+        self._page.set_viewport_size(_WHOLE_GRAPH)
         self._page.goto(f"{self._address}/assets/flights/{asset}?view=lineage")
 
     def look(self, way: str) -> None:
