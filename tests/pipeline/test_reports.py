@@ -32,6 +32,14 @@ def project(
     return made
 
 
+def home_of(project: Project) -> Path:
+    """A folder for the instance that the settings name, as `make ui` makes it."""
+    home = project.folder / "home"
+    home.mkdir()
+    shutil.copy(ROOT / "resources" / "dagster.yaml", home)
+    return home
+
+
 def instance_in(home: Path, monkeypatch: pytest.MonkeyPatch) -> dg.DagsterInstance:
     monkeypatch.setenv("DAGSTER_HOME", str(home))
     return dg.DagsterInstance.get()
@@ -62,9 +70,7 @@ def test_a_run_by_the_shell_shows_in_dagster(
     project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each table of each step has a materialization of the day, and each check its result."""
-    home = project.folder / "home"
-    home.mkdir()
-    shutil.copy(ROOT / "resources" / "dagster.yaml", home)
+    home = home_of(project)
     status, said = call(capfd, monkeypatch, "run", "flights")
     assert (status, "warning" in said) == (0, False), said
     instance = instance_in(home, monkeypatch)
@@ -79,9 +85,7 @@ def test_a_day_that_runs_again_shows_again(
     project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every time with its checks, also where these refuse to publish; a command is a run."""
-    home = project.folder / "home"
-    home.mkdir()
-    shutil.copy(ROOT / "resources" / "dagster.yaml", home)
+    home = home_of(project)
     of_day = ("run", "flights", "--from", day(1).isoformat(), "--to", day(1).isoformat())
     for _ in range(2):
         status, said = call(capfd, monkeypatch, *of_day)
@@ -112,9 +116,7 @@ def test_a_correction_and_a_stream_show_in_dagster(
     project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The days that they changed, of the tables that they wrote."""
-    home = project.folder / "home"
-    home.mkdir()
-    shutil.copy(ROOT / "resources" / "dagster.yaml", home)
+    home = home_of(project)
     status, said = call(capfd, monkeypatch, "stream", "flights")
     assert (status, "warning: dagster" in said) == (0, False), said
     instance = instance_in(home, monkeypatch)
@@ -178,9 +180,7 @@ def test_a_bad_file_shows_as_a_failed_run(
     project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By days and as a stream: whoever looks at Dagster alone sees that something is missing."""
-    home = project.folder / "home"
-    home.mkdir()
-    shutil.copy(ROOT / "resources" / "dagster.yaml", home)
+    home = home_of(project)
     (project.folder / "data" / "flights" / day(1).isoformat() / "bad.jsonl.gz").write_bytes(b"x")
     assert call(capfd, monkeypatch, "run", "flights")[0] == 3
     assert call(capfd, monkeypatch, "stream", "flights")[0] == 3

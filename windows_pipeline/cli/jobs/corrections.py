@@ -13,11 +13,7 @@ from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import print_checks, say
 from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.correction.run import (
-    CorrectionResult,
-    correct,
-    plan_corrections,
-)
+from windows_pipeline.jobs.correction.run import CorrectionResult, correct, plan_corrections
 from windows_pipeline.jobs.days.runs import changed_since
 from windows_pipeline.settings import Settings
 
@@ -45,7 +41,7 @@ def correct_published(
             spark, pipeline, name, settings, first, last, cause, CONSOLE.print,
             begin=lambda table: status.update(f"{table}: recomputing"),
         )  # fmt: skip
-        report(pipeline, settings, spark, partial(_show, name, done, cause))
+        report(pipeline, settings, spark, partial(_take, name, done, cause))
         are_well = _print_corrected(f"{pipeline.name} {name}", done) and are_well
     if not are_well:
         raise typer.Exit(1)
@@ -75,6 +71,5 @@ def _print_corrected(of_windows: str, done: CorrectionResult) -> bool:
     return all(found.passed or found.check.is_warning for found in checks)
 
 
-def _show(windows_name: str, done: CorrectionResult, cause: str, opened: Report) -> None:
+def _take(windows_name: str, done: CorrectionResult, cause: str, opened: Report) -> None:
     opened.correction(windows_name, done, cause)
-    opened.end()

@@ -80,12 +80,7 @@ def reported(
 
 def report_failed(pipeline: Pipeline, settings: Settings, spark: SparkSession, reason: str) -> None:
     """Reports that a command did not do all that it was to do."""
-
-    def take(opened: Report) -> None:
-        opened.failed(reason)
-        opened.end()
-
-    report(pipeline, settings, spark, take)
+    report(pipeline, settings, spark, lambda opened: opened.failed(reason))
 
 
 def _take_job(name: str, result: JobResult, report: Report) -> None:
@@ -98,8 +93,10 @@ def report(
     spark: SparkSession,
     send: Callable[[Report], None],
 ) -> None:
-    """Sends one result to every report; a report that fails is a warning."""
-    _send(_opened(pipeline, settings, spark), send)
+    """Sends one result to every report, and ends it; a report that fails is a warning."""
+    reports = _opened(pipeline, settings, spark)
+    _send(reports, send)
+    _send(reports, lambda opened: opened.end())
 
 
 def _send(reports: dict[str, Report], send: Callable[[Report], None]) -> None:

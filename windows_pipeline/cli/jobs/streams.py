@@ -8,7 +8,7 @@ import typer
 from pyspark.sql import SparkSession
 
 from windows_pipeline.cli.failures import FailedExit
-from windows_pipeline.cli.jobs.reports import Report, report, report_failed
+from windows_pipeline.cli.jobs.reports import report, report_failed
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import (
@@ -93,10 +93,5 @@ def _check(
     checked = list(checked_days(spark, pipeline, settings, days))
     failed = [(name, found) for name, results in checked for found in results if not found.passed]
     print_checks(failed)
-
-    def show(opened: Report) -> None:
-        opened.stream(batches, checked)
-        opened.end()
-
-    report(pipeline, settings, spark, show)
+    report(pipeline, settings, spark, lambda opened: opened.stream(batches, checked))
     return all(found.check.is_warning for _, found in failed)

@@ -117,6 +117,13 @@ class ResultEvents:
             }
             yield from self._of_batches(batches, table, self._plotted(table, days), counts)
 
+    def of_checked(
+        self, checked: Iterable[tuple[str, Sequence[CheckResult]]], days: Sequence[date]
+    ) -> Iterator[dg.AssetCheckEvaluation]:
+        """The checks of published days of all jobs, each by the name of its first table."""
+        for name, results in checked:
+            yield from self.of_published(name, results, days)
+
     def of_published(
         self, name: str, results: Sequence[CheckResult], days: Sequence[date]
     ) -> Iterator[dg.AssetCheckEvaluation]:
@@ -280,8 +287,7 @@ class InstanceReport:
         """Takes the results of a run of the stream; `end` reports them."""
         days = sorted({day for batch in batches for day in batch.units})
         self._of_jobs += self._events.of_stream(batches)
-        for name, results in checked:
-            self._of_jobs += self._events.of_published(name, results, days)
+        self._of_jobs += self._events.of_checked(checked, days)
 
 
 def _blocks(event: Event) -> bool:

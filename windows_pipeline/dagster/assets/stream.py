@@ -8,7 +8,6 @@ again from raw_events; those of the source's tables have none, as only the strea
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from itertools import chain
 
 import dagster as dg
 
@@ -78,8 +77,7 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
             days = _days_to_check(batches, read_log(session, arrival_log))
             checked = checked_days(session, pipeline, settings, days) if days else ()
-            found = (events.of_published(name, results, days) for name, results in checked)
-            yield from in_order(context.instance, chain.from_iterable(found))
+            yield from in_order(context.instance, events.of_checked(checked, days))
 
         try:
             run_stream(session, pipeline, settings, every=every, on_batch=report)
