@@ -24,7 +24,7 @@ from windows_pipeline.windows import SlidingWindows
 
 LENGTH_MS = 10
 CLOSES = (-20, 5, 20, 45)
-"""The close time after each unit."""
+"""The close time after each arrival unit."""
 SEVERITIES = st.none() | st.sampled_from((-1.0, 0.0, -0.0, 1.0, 2.0, math.inf, -math.inf, math.nan))
 
 Case = list[WindowRow]
@@ -154,12 +154,12 @@ def test_episodes_are_those_of_the_oracle(final_windows: DataFrame, cases: Seque
 def test_notifications_are_those_of_the_oracle(
     final_windows: DataFrame, cases: Sequence[Case]
 ) -> None:
-    """Rule E6: of any severities; the first unit whose close time is later closes a window."""
+    """Rule E6: any severities; an arrival unit with a later close time closes a window."""
     definition = SlidingDefinition(time_difference=LENGTH_MS, grace=0, emit_empty=True)
 
-    unit = closed_in(F.unix_millis("window_end"), CLOSES)
-    alerts = in_one_job(final_windows).withColumn("arrival_unit", unit)
-    seen = final_windows.withColumn("key", key_of_case()).where(unit.isNotNull())
+    arrival_unit = closed_in(F.unix_millis("window_end"), CLOSES)
+    alerts = in_one_job(final_windows).withColumn("arrival_unit", arrival_unit)
+    seen = final_windows.withColumn("key", key_of_case()).where(arrival_unit.isNotNull())
     followed = with_next_record(alerts.withColumn("key", key_of_case()), seen)
     happened = episode_events(
         followed.where("arrival_unit IS NOT NULL").withColumn("key", F.col("key.key")),
@@ -167,28 +167,28 @@ def test_notifications_are_those_of_the_oracle(
         ("window_start", "window_end"),
         ("worst",),
         {},
-        F.col("arrival_unit") > F.lit(unit_day(0)),
+        F.col("arrival_unit") > F.lit(arrival_unit_day(0)),
         lambda last_ms: closed_in(last_ms, CLOSES),
     )
     times = ("episode_start", "window_start", "window_end", "until")
     found = [
         (
-            row.number, (row.arrival_unit - unit_day(0)).days, row.key, row.episode_start_ms,
-            row.event, row.window_start_ms, row.window_end_ms, row.until_ms,
+            row.number, (row.arrival_unit - arrival_unit_day(0)).days, row.key,
+            row.episode_start_ms, row.event, row.window_start_ms, row.window_end_ms, row.until_ms,
             row.severity,
         )
         for row in milliseconds(happened, *times).collect()
-        if row.event == "ended" or row.arrival_unit > unit_day(0)
+        if row.event == "ended" or row.arrival_unit > arrival_unit_day(0)
     ]  # fmt: skip
     wanted = []
     for number, case in enumerate(cases):
-        closed = [row._replace(unit=bisect_right(CLOSES, row.end)) for row in case]
-        closed = [row for row in closed if row.unit < len(CLOSES)]
+        closed = [row._replace(arrival_unit=bisect_right(CLOSES, row.end)) for row in case]
+        closed = [row for row in closed if row.arrival_unit < len(CLOSES)]
         raised = oracle_alerts.alerts(closed, breaks, severity)
         wanted += [
             (number, *event)
             for event in oracle_notifications.events(raised, CLOSES, definition, closed)
-            if event.event == "ended" or event.unit > 0
+            if event.event == "ended" or event.arrival_unit > 0
         ]
     assert {event[4] for event in wanted} == {"opened", "worsened", "ended"}
     assert any(event[4] == "ended" and silent_before(cases[event[0]], event) for event in wanted)
@@ -214,9 +214,9 @@ def test_a_silence_ends_with_the_next_record(spark: SparkSession) -> None:
     early = "record_count = 0 AND unix_millis(window_end) < 20"
     rules = {"quiet 0": RuleSql(early, "`episode_ms`")}
     raised = with_episodes(broken_rules(final, rules), rules)
-    unit = closed_in(F.unix_millis("window_end"), closes)
+    arrival_unit = closed_in(F.unix_millis("window_end"), closes)
     happened = episode_events(
-        with_next_record(raised.withColumn("arrival_unit", unit), final),
+        with_next_record(raised.withColumn("arrival_unit", arrival_unit), final),
         SlidingWindows(LENGTH_MS, 0, emit_empty=True),
         ("window_start", "window_end"),
         (),
@@ -225,15 +225,16 @@ def test_a_silence_ends_with_the_next_record(spark: SparkSession) -> None:
         lambda last_ms: closed_in(last_ms, closes),
     )
     found = {
-        ((row.arrival_unit - unit_day(0)).days, row.key, row.event, row.since_ms, row.until_ms,
-         row.window_end_ms, row.severity)
+        ((row.arrival_unit - arrival_unit_day(0)).days, row.key, row.event, row.since_ms,
+         row.until_ms, row.window_end_ms, row.severity)
         for row in milliseconds(happened, "since", "until", "window_end").collect()
     }  # fmt: skip
     assert found == {
         (0, "a", "opened", 1, 11, 11, 10.0),
         (1, "a", "ended", 1, 50, 11, 49.0),
         (0, "b", "opened", 1, 11, 11, 10.0),
-        # Until 21 another window could have continued the episode, and 21 is past the first unit.
+        # Until 21 another window could have continued the episode; the first arrival unit ends
+        # earlier.
         (1, "b", "ended", 1, 15, 11, 14.0),
         (0, "c", "opened", 1, 11, 11, 10.0),
         (0, None, "opened", 1, 11, 11, 10.0),
@@ -242,11 +243,13 @@ def test_a_silence_ends_with_the_next_record(spark: SparkSession) -> None:
 
 
 def closed_in(last_ms: Column, closes: Sequence[int]) -> Column:
-    """The first unit whose close time is later than an instant; null if none is."""
-    unit = F.lit(None).cast("date")
+    """The first arrival unit whose close time is later than an instant; null if none is."""
+    arrival_unit = F.lit(None).cast("date")
     for number, close in reversed(list(enumerate(closes))):
-        unit = F.when(last_ms < close, F.lit(unit_day(number))).otherwise(unit)
-    return unit
+        arrival_unit = F.when(last_ms < close, F.lit(arrival_unit_day(number))).otherwise(
+            arrival_unit
+        )
+    return arrival_unit
 
 
 def key_of_case() -> Column:
@@ -260,8 +263,8 @@ def silent_before(case: Case, event: tuple[object, ...]) -> bool:
     return any(row.end == until and row.record_count == 3 for row in case if row.key == event[2])
 
 
-def unit_day(unit: int) -> date:
-    return date(2026, 11, 1) + timedelta(days=unit)
+def arrival_unit_day(arrival_unit: int) -> date:
+    return date(2026, 11, 1) + timedelta(days=arrival_unit)
 
 
 def test_each_rule_raises_its_own_alerts(spark: SparkSession) -> None:

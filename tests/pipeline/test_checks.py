@@ -69,7 +69,7 @@ BREAKS = [
         "raw", "raw_events", "offset = 5",
         {"running_max": "running_max + INTERVAL 1 SECOND"}, "running_max_is_stream_time",
     ),
-    # In a unit without another broken row.
+    # In an arrival unit without another broken row.
     Break(
         "raw", "rejected_records", f"arrival_unit = DATE'{day(3)}'", "delete",
         "landed_is_accepted_or_rejected",
@@ -168,7 +168,7 @@ def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
 
 
 def shows(sample: list[dict[str, str]], row: Row) -> bool:
-    """Whether a sample shows the broken row; for rows that are no windows, its unit."""
+    """Whether a sample shows the broken row; for rows that are no windows, its arrival unit."""
     if "window_start" not in row:
         return any(shown.get("arrival_unit") == str(row["arrival_unit"]) for shown in sample)
     assert not any(name.startswith("_") for shown in sample for name in shown)

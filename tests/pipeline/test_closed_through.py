@@ -38,7 +38,7 @@ def test_a_day_of_older_records_is_a_warning(project: SmallProject, spark: Spark
     (found,) = (
         one for one in check_published(final, spark, DAYS) if one.check.name == "closed_through"
     )
-    assert found.failing_by_unit == {DAYS[1]: 1}
+    assert found.failing_by_arrival_unit == {DAYS[1]: 1}
     assert found.numbers == {
         DAYS[0]: numbers(2, None, 40),
         DAYS[1]: numbers(3, 40, 40),

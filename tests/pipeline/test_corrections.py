@@ -218,7 +218,9 @@ def test_a_mended_raw_day_becomes_a_correction(
         if event.is_step_materialization
     ]
     of_table = [one for one in made if one.asset_key.path[-1] == "corrections"]
-    assert {one.partition for one in of_table} == {unit.isoformat() for unit, *_ in expected}
+    assert {one.partition for one in of_table} == {
+        arrival_unit.isoformat() for arrival_unit, *_ in expected
+    }
     assert {one.metadata["cause"].value for one in of_table} == {CAUSE}
     shown = sum(
         int(str(one.metadata[f"windows_{what}"].value))

@@ -153,24 +153,24 @@ def assert_tells_of_its_tables(
         schema = described["dagster/column_schema"].value
         assert [(column.name, column.type) for column in schema.columns] == stored
         assert described["dagster/uri"] == table.location
-        for unit, closed_through in closed.items():
-            metadata = shown.pop((table.name, unit.isoformat()))
+        for arrival_unit, closed_through in closed.items():
+            metadata = shown.pop((table.name, arrival_unit.isoformat()))
             if table.name in plots:
-                has_alerts = table.name != alerts or rows[alerts][unit] > 0
+                has_alerts = table.name != alerts or rows[alerts][arrival_unit] > 0
                 assert_is_a_picture(str(metadata.pop(plots[table.name])), is_drawn=has_alerts)
             seconds, pace = metadata.pop("seconds_of_run"), metadata.pop("rows_per_second")
             assert isinstance(seconds, float)
             assert seconds > 0
             assert isinstance(pace, float)
             assert (pace > 0) == (of_table["rows_of_run"] > 0)
-            if table in derived and unit == day(DAYS):
+            if table in derived and arrival_unit == day(DAYS):
                 assert_leads_to_raw_columns(metadata.pop("dagster/column_lineage"), table)
             of_day = {
-                "dagster/partition_row_count": rows[table.name][unit],
-                "rejected": rejected[unit],
+                "dagster/partition_row_count": rows[table.name][arrival_unit],
+                "rejected": rejected[arrival_unit],
             }
             if table in derived:
-                of_day |= {"late": late[unit], "closed_through": closed_through}
+                of_day |= {"late": late[arrival_unit], "closed_through": closed_through}
             else:
                 of_day["hourly_closed_through"] = closed_through
             assert metadata == of_table | of_day

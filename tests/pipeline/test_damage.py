@@ -17,7 +17,7 @@ from windows_pipeline.cli.main import main
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage import delta_rs
-from windows_pipeline.storage.arrival_units import days_from, units_sql
+from windows_pipeline.storage.arrival_units import arrival_units_sql, days_from
 from windows_pipeline.storage.files.check import check_files
 from windows_pipeline.storage.files.stream_checkpoint import damaged_files
 
@@ -97,14 +97,16 @@ def test_damaged_final_windows_come_back_by_a_correction(computed: SmallProject)
     table = computed.folder / "warehouse" / "p" / "w" / "final_windows"
     before = results(computed)
     file = data_files(table)[1]
-    unit = file.parent.name.removeprefix("arrival_unit=")
+    arrival_unit = file.parent.name.removeprefix("arrival_unit=")
     content = file.read_bytes()
     flip(file)
     status, said = computed.call("check", "p", "--files", "--repair", "--yes")
     assert (status, "0 findings" in said) == (0, True), said
     assert results(computed) == before
     corrected = named_rows(computed.windows.corrections)
-    assert {(row["change"], str(row["arrival_unit"])) for row in corrected} == {("added", unit)}
+    assert {(row["change"], str(row["arrival_unit"])) for row in corrected} == {
+        ("added", arrival_unit)
+    }
     assert {row["cause"] for row in corrected} == {"repair of damaged files"}
     # The damaged file is set aside, not deleted.
     (aside,) = (table / "_damaged").rglob("*.parquet")
@@ -235,7 +237,7 @@ def test_flipped_bits_of_files_that_spark_wrote_are_found(
     raw = computed.source.raw_events
     first = computed.pipeline.partitions.start
     days = days_from(first, first.replace(day=DAYS))
-    raw.replace(raw.read(spark).localCheckpoint(), units_sql(days))
+    raw.replace(raw.read(spark).localCheckpoint(), arrival_units_sql(days))
     table = Path(raw.location)
     files = [table / path for path in delta_rs.live_files(raw.location)]
     for checksums in table.rglob(".*.crc"):  # Hadoop's, of which other readers know nothing

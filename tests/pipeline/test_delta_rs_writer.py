@@ -59,13 +59,13 @@ def rows_of(spark: SparkSession, *numbers: tuple[date, int]) -> DataFrame:
     """Rows of arrival units, each identified by its number."""
     rows = [
         {
-            "arrival_unit": unit,
+            "arrival_unit": arrival_unit,
             "source_partition": str(number),
             "max_event_time": datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=number),
             "rows": number,
-            "unit_rejected": 0,
+            "arrival_unit_rejected": 0,
         }
-        for unit, number in numbers
+        for arrival_unit, number in numbers
     ]
     return small_frame(spark, [[row.get(name) for name in SCHEMA.names] for row in rows], SCHEMA)
 
@@ -79,8 +79,10 @@ def append(batch: int, *numbers: tuple[date, int]) -> Step:
 
 
 def reject(rejected: dict[date, int]) -> Step:
-    schema = "arrival_unit date, unit_rejected bigint"
-    return lambda table, spark: table.update_units(small_frame(spark, rejected.items(), schema))
+    schema = "arrival_unit date, arrival_unit_rejected bigint"
+    return lambda table, spark: table.update_arrival_units(
+        small_frame(spark, rejected.items(), schema)
+    )
 
 
 STEPS: list[Step] = [
@@ -94,7 +96,7 @@ STEPS: list[Step] = [
     lambda table, spark: table.withdraw(spark, [DAYS[0]]),
     append(2, (DAYS[3], 10)),
     append(0, (DAYS[3], 11)),
-    reject({DAYS[1]: 4, DAYS[0]: 9}),  # no row is added to a unit without any
+    reject({DAYS[1]: 4, DAYS[0]: 9}),  # no row is added to an arrival unit without any
     reject({DAYS[3]: 6}),
 ]
 LEFT = [(DAYS[1], 7, 4), (DAYS[2], 5, 0), (DAYS[3], 9, 6), (DAYS[3], 10, 6)]
@@ -153,7 +155,7 @@ def test_spark_writes_what_does_not_fit_in_the_driver(spark: SparkSession, tmp_p
 def test_delta_rs_and_spark_write_the_same_table(
     spark: SparkSession, tmp_path: Path, turn: int | None, *, partitioned: bool
 ) -> None:
-    """Rule E4: a unit has the same rows whoever writes them, each micro-batch once."""
+    """Rule E4: an arrival unit has the same rows whoever writes them, each micro-batch once."""
     table = table_in(tmp_path, partitioned=partitioned)
     with configured(spark, CHECKPOINTS):
         for number, step in enumerate([Table.create_if_missing, *STEPS]):
@@ -163,7 +165,9 @@ def test_delta_rs_and_spark_write_the_same_table(
         assert table.version(spark) >= 4
         states = []
         for reader in (table, for_spark_alone(table)):
-            found = reader.read(spark).select("arrival_unit", "rows", "unit_rejected").collect()
+            found = (
+                reader.read(spark).select("arrival_unit", "rows", "arrival_unit_rejected").collect()
+            )
             properties = reader.texts(spark)
             states.append(
                 (
@@ -171,7 +175,7 @@ def test_delta_rs_and_spark_write_the_same_table(
                     reader.exists(spark),
                     reader.version(spark),
                     reader.count(spark),
-                    reader.units(spark, DAYS[:3]),
+                    reader.arrival_units(spark, DAYS[:3]),
                     sorted(reader.rows(spark, ["rows"])["rows"].to_pylist()),
                     {name: properties[name] for name in properties if "windows_" in name},
                     reader.follows_definition(spark),
@@ -280,10 +284,10 @@ def test_only_files_that_cannot_matter_are_skipped(spark: SparkSession, tmp_path
         assert sorted(row.rows for row in found) == left
         assert table.rows_since(spark, since_ms) == len(left)
     assert for_spark_alone(table).rows_since(spark, start_ms) == 0
-    of_units = table.read(spark, units=DAYS[1:3]).select("rows").collect()
-    assert sorted(row.rows for row in of_units) == [1, 2]
-    assert table.read(spark, units=[]).collect() == []
-    assert table.read(spark, units=[]).schema.names == SCHEMA.names
+    of_arrival_units = table.read(spark, arrival_units=DAYS[1:3]).select("rows").collect()
+    assert sorted(row.rows for row in of_arrival_units) == [1, 2]
+    assert table.read(spark, arrival_units=[]).collect() == []
+    assert table.read(spark, arrival_units=[]).schema.names == SCHEMA.names
 
 
 @pytest.mark.long
@@ -294,7 +298,7 @@ def test_a_chain_by_spark_alone_is_the_same(
     copied = full_run.copy(tmp_path, derived=False)
     alone = SparkProject(copied.folder, copied.base)
     assert alone.run(1, 3, *TABLES, "late_records").success
-    assert alone.windows.final_windows.units(spark, [day(1)]) == {day(1)}
+    assert alone.windows.final_windows.arrival_units(spark, [day(1)]) == {day(1)}
     assert "Spark" in writer_of(copied.windows.final_windows, 1)
     for table in (*TABLES, "late_records"):
         assert copied.rows(table) == full_run.rows(table), table

@@ -44,8 +44,8 @@ def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
         "max_ahead": "40000 days",
     }
     pipeline, own = declared_pipeline(tmp_path, settings, source, sliding_fields(definition))
-    days = [FIRST_DAY + timedelta(days=unit) for unit in range(case.units)]
-    for unit, day in enumerate(days):
+    days = [FIRST_DAY + timedelta(days=arrival_unit) for arrival_unit in range(case.arrival_units)]
+    for arrival_unit, day in enumerate(days):
         folder = tmp_path / "data" / day.isoformat()
         folder.mkdir(parents=True)
         lines = [
@@ -59,7 +59,7 @@ def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
                 }
             )
             for one in case.records
-            if one.unit == unit
+            if one.arrival_unit == arrival_unit
         ]
         (folder / "records.jsonl").write_text("\n".join(lines))
     jobs = [RawEventsJob(pipeline, own), *window_jobs(pipeline, "sums", own)]
@@ -87,16 +87,16 @@ def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
         )  # fmt: skip
         return final, late
 
-    asked = (case.records, case.units, definition)
+    asked = (case.records, case.arrival_units, definition)
     record_of = {record.id: record for record in case.records}
     wanted = (
         texts(
-            (row.unit, row.key, row.start / 1000, row.end / 1000, row.record_count,
+            (row.arrival_unit, row.key, row.start / 1000, row.end / 1000, row.record_count,
              row.values["total"])
             for row in final_windows(*asked, {"total": ("sum", "whole")})
         ),
         texts(
-            (row.unit, record_of[row.record].unit, str(row.record.source_partition),
+            (row.arrival_unit, record_of[row.record].arrival_unit, str(row.record.source_partition),
              record_of[row.record].key, record_of[row.record].event_time / 1000, row.reason)
             for row in late_records(*asked)
         ),
@@ -105,7 +105,10 @@ def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
     assert run(days) == wanted
     decided = [
         None if time == -math.inf else instant(int(time))
-        for time, _ in (frontier_after(case.records, unit, definition) for unit in range(len(days)))
+        for time, _ in (
+            frontier_after(case.records, arrival_unit, definition)
+            for arrival_unit in range(len(days))
+        )
     ]
     log = source_tables(pipeline, own.warehouse).arrival_log
     assert stored(log) == dict(zip(days, decided, strict=True))
@@ -121,7 +124,10 @@ def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
     changed = pipeline.model_copy(update={"source": never_idle})
     assert all(result.published for _, result in rebuild(spark, changed, own))
     with_none = replace(definition, idle_after=None)
-    slowest = [frontier_after(case.records, unit, with_none)[0] for unit in range(len(days))]
+    slowest = [
+        frontier_after(case.records, arrival_unit, with_none)[0]
+        for arrival_unit in range(len(days))
+    ]
     assert list(stored(log).values()) == [
         None if time == -math.inf else instant(int(time)) for time in slowest
     ]

@@ -15,11 +15,11 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from tests.support.kinds import (
+    ARRIVAL_UNITS,
     DAYS,
     DEFINITIONS,
     FIRST_DAY,
     POLICIES,
-    UNITS,
     WINDOWS,
     Ran,
     arrived,
@@ -27,10 +27,10 @@ from tests.support.kinds import (
     ran_in,
 )
 from tests.support.oracle import alerts as oracle_alerts
+from tests.support.oracle.arrival_unit_rows import CountDefinition, final_rows, in_time
 from tests.support.oracle.firings import firings as oracle_firings
 from tests.support.oracle.keys import FILTERED_OUT, asked_for, seen_by
 from tests.support.oracle.rows import RowsAround
-from tests.support.oracle.unit_rows import CountDefinition, final_rows, in_time
 from tests.support.oracle.windows import (
     Definition,
     Key,
@@ -162,7 +162,7 @@ def records() -> list[Record]:
     """The records of every kind, each with a shop, which is no function of its key."""
     return [
         Record(
-            one.unit, 0, one.offset, one.key, one.event_time,
+            one.arrival_unit, 0, one.offset, one.key, one.event_time,
             {**one.values, "shop": SHOPS[number * number % 7 % 4], "k": one.key},
         )
         for number, one in enumerate(arrived())
@@ -204,8 +204,8 @@ def declare(settings: Settings, folder: Path, names: Sequence[str], **source: ob
     }  # fmt: skip
     landed = records()
     written_at = 1_000_000_000
-    for unit, day in enumerate(DAYS):
-        of_day = [one for one in landed if one.unit == unit]
+    for arrival_unit, day in enumerate(DAYS):
+        of_day = [one for one in landed if one.arrival_unit == arrival_unit]
         for number, piece in enumerate((of_day[:11], of_day[11:])):
             file = folder / "data" / day.isoformat() / f"{number}.jsonl"
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -297,14 +297,14 @@ def require_the_oracles(
         require_the_oracles_rows(kind, final, late, own)
         return
     definition, aggregates = DEFINITION[kind], aggregates_of(name)
-    wanted = asked_for(final_windows(own, UNITS, definition, aggregates))
+    wanted = asked_for(final_windows(own, ARRIVAL_UNITS, definition, aggregates))
     assert window_rows(name, final, closed=True) == sorted(map(repr, wanted))
     keyed = tables.keyed_windows.read(spark).collect()
-    every = asked_for(keyed_windows(own, UNITS, definition, aggregates))
+    every = asked_for(keyed_windows(own, ARRIVAL_UNITS, definition, aggregates))
     assert window_rows(name, keyed) == sorted(map(repr, every))
     assert late == [
-        (row.unit, row.record.unit, row.record.offset, row.reason)
-        for row in late_records(own, UNITS, definition)
+        (row.arrival_unit, row.record.arrival_unit, row.record.offset, row.reason)
+        for row in late_records(own, ARRIVAL_UNITS, definition)
         if row.record in passing
     ]
     raised = oracle_alerts.alerts(
@@ -331,13 +331,13 @@ def require_the_oracles_rows(
         for row in final
     ]  # fmt: skip
     wanted = [
-        (row.unit, row.key, row.start, row.end, row.record_count, row.total, row.offset)
-        for row in asked_for(final_rows(own, UNITS, ROWS[kind][0], ROW_GRACE))
+        (row.arrival_unit, row.key, row.start, row.end, row.record_count, row.total, row.offset)
+        for row in asked_for(final_rows(own, ARRIVAL_UNITS, ROWS[kind][0], ROW_GRACE))
     ]
     assert sorted(map(repr, rows)) == sorted(map(repr, wanted))
     came = {one.id for one in in_time(own, ROW_GRACE)}
     assert late == [
-        (one.unit, one.unit, one.offset, "late")
+        (one.arrival_unit, one.arrival_unit, one.offset, "late")
         for one in own
         if one.id not in came and one.key != FILTERED_OUT
     ]
@@ -381,7 +381,7 @@ def test_the_check_counts_what_is_filtered_out(ran: Ran, spark: SparkSession) ->
     """Rules A5, A9: a record that is in no table fails it, whether or not it passes the filter."""
     job = KeyedWindowsJob(ran.pipeline, "all_slides", ran.settings)
     log = job.arrived(spark)
-    rows = [table.of_units(spark, DAYS) for table in job.tables]
+    rows = [table.of_arrival_units(spark, DAYS) for table in job.tables]
     keyed, late, failed = rows
 
     def accounts(of_late: Any) -> dict[int, Any]:
@@ -393,14 +393,15 @@ def test_the_check_counts_what_is_filtered_out(ran: Ran, spark: SparkSession) ->
 
     own, found = seen("all_slides"), accounts(late)
     filtered = [
-        sum(one.key == FILTERED_OUT for one in own if one.unit == unit) for unit in range(UNITS)
+        sum(one.key == FILTERED_OUT for one in own if one.arrival_unit == arrival_unit)
+        for arrival_unit in range(ARRIVAL_UNITS)
     ]
-    assert [found[unit].filtered for unit in range(UNITS)] == filtered
-    assert [row.broken for row in found.values()] == [False] * UNITS
+    assert [found[arrival_unit].filtered for arrival_unit in range(ARRIVAL_UNITS)] == filtered
+    assert [row.broken for row in found.values()] == [False] * ARRIVAL_UNITS
     on_arrival = late.where("arrival_unit = record_arrival_unit")
-    units = {(row.arrival_unit - FIRST_DAY).days for row in on_arrival.collect()}
+    arrival_units = {(row.arrival_unit - FIRST_DAY).days for row in on_arrival.collect()}
     without = accounts(late.limit(0))
-    assert {unit for unit, row in without.items() if row.broken} == units
+    assert {arrival_unit for arrival_unit, row in without.items() if row.broken} == arrival_units
 
 
 @pytest.mark.long
@@ -409,7 +410,9 @@ def test_a_trace_finds_the_records_of_a_window(
 ) -> None:
     """Rules A9, E5: of the definition's key, null too, and only those that pass."""
     ran = computed(spark, short_shards, tmp_path, ["shop_sessions"])
-    last = asked_for(windows_after(seen("shop_sessions"), UNITS - 1, DEFINITION["sessions"]))
+    last = asked_for(
+        windows_after(seen("shop_sessions"), ARRIVAL_UNITS - 1, DEFINITION["sessions"])
+    )
     of_keys = {window.key: window for window in last if window.closed}
     assert set(of_keys) == set(SHOPS)
     for key, window in of_keys.items():
@@ -417,7 +420,7 @@ def test_a_trace_finds_the_records_of_a_window(
         found = records_of_alert(spark, ran.settings, ran.pipeline, "shop_sessions", key, end)
         assert sorted(
             ((row.arrival_unit - FIRST_DAY).days, row.offset) for row in found.collect()
-        ) == sorted((record.unit, record.offset) for record in window.records)
+        ) == sorted((record.arrival_unit, record.offset) for record in window.records)
         assert "k" in found.columns
         assert "shop" not in found.columns
 
@@ -521,7 +524,9 @@ def test_a_source_may_have_a_key_of_several_columns(
 def of_shops() -> list[Record]:
     """The records that have a shop, numbered by arrival."""
     found: list[Record] = []
-    for unit in range(UNITS):
-        of_unit = [one for one in records() if one.unit == unit and shop(one) is not None]
-        found += [replace(one, offset=offset) for offset, one in enumerate(of_unit)]
+    for arrival_unit in range(ARRIVAL_UNITS):
+        of_arrival_unit = [
+            one for one in records() if one.arrival_unit == arrival_unit and shop(one) is not None
+        ]
+        found += [replace(one, offset=offset) for offset, one in enumerate(of_arrival_unit)]
     return found

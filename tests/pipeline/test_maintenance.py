@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 
 from definitions import build_definitions
 from tests.support.pipelines import DAYS, Project, day, version_of
-from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.maintenance import maintain
 from windows_pipeline.storage.table import Table, TableMissingError
 
 
-def files_by_unit(spark: SparkSession, table: Table) -> dict[date, int]:
+def files_by_arrival_unit(spark: SparkSession, table: Table) -> dict[date, int]:
     files = table.read(spark).select("arrival_unit", "_metadata.file_path").distinct()
     return {
         row["arrival_unit"]: row["count"] for row in files.groupBy("arrival_unit").count().collect()
@@ -27,7 +27,7 @@ def files_by_unit(spark: SparkSession, table: Table) -> dict[date, int]:
 
 def scatter(spark: SparkSession, table: Table) -> None:
     """Writes day 2 again, in three files."""
-    rows = table.read(spark).where(in_units([day(2)])).repartition(3).persist()
+    rows = table.read(spark).where(in_arrival_units([day(2)])).repartition(3).persist()
     rows.count()
     rows.write.format("delta").mode("overwrite").option(
         "replaceWhere", f"arrival_unit = DATE'{day(2)}'"
@@ -47,13 +47,17 @@ def crowded(full_run: Project, tmp_path: Path, spark: SparkSession) -> Project:
 def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: SparkSession) -> None:
     table = crowded.windows.keyed_windows
     rows, version = crowded.rows("keyed_windows"), version_of(spark, table)
-    several = {unit: files for unit, files in files_by_unit(spark, table).items() if files > 1}
+    several = {
+        arrival_unit: files
+        for arrival_unit, files in files_by_arrival_unit(spark, table).items()
+        if files > 1
+    }
     assert several[day(2)] == 3
 
     done = maintain(spark, table)
     assert done.arrival_units == sorted(several)
     assert (done.files_before, done.files_after) == (sum(several.values()), len(several))
-    assert set(files_by_unit(spark, table).values()) == {1}
+    assert set(files_by_arrival_unit(spark, table).values()) == {1}
     assert crowded.rows("keyed_windows") == rows
     before = spark.read.format("delta").option("versionAsOf", version).load(table.location)
     assert before.count() == len(rows)
@@ -103,17 +107,17 @@ def parquet_files(table: Table) -> set[Path]:
 
 
 @pytest.mark.long
-def test_units_that_share_files_are_joined_together(
+def test_arrival_units_that_share_files_are_joined_together(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Each run reads the whole arrival log, so it must have few files, however many units."""
+    """The arrival log, which each run reads whole, has few files for many arrival units."""
     project = full_run.copy(tmp_path / "days", derived=False)
     log = project.source.arrival_log
     rows = log.read(spark).persist()
     before = sorted(map(str, rows.collect()))
     for number in (2, 3):
-        log.publish(rows.where(in_units([day(number)])), [day(number)])
-    assert len(files_by_unit(spark, log)) == rows.select("arrival_unit").distinct().count()
+        log.publish(rows.where(in_arrival_units([day(number)])), [day(number)])
+    assert len(files_by_arrival_unit(spark, log)) == rows.select("arrival_unit").distinct().count()
     several = log.read(spark).select("_metadata.file_path").distinct().count()
     assert several > 1
     assert maintain(spark, log).files_before == several
@@ -127,7 +131,7 @@ def test_units_that_share_files_are_joined_together(
 def test_days_written_at_once_do_not_lose_each_other(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Units of the log share files, so a write that conflicts with another is repeated."""
+    """Arrival units of the log share files, so a write that conflicts with another is repeated."""
     project = full_run.copy(tmp_path / "at once", derived=False)
     log = project.source.arrival_log
     before = log.read(spark).persist()
@@ -135,7 +139,7 @@ def test_days_written_at_once_do_not_lose_each_other(
 
     def write(number: int) -> None:
         session = spark.newSession()
-        own = session.createDataFrame(before.where(in_units([day(number)])).toArrow())
+        own = session.createDataFrame(before.where(in_arrival_units([day(number)])).toArrow())
         for _ in range(3):
             log.withdraw(session, [day(number)])
             log.publish(own, [day(number)])
@@ -154,13 +158,13 @@ def test_the_job_maintains_the_tables_that_exist(
     raw = project.source.raw_events
     rows = raw.read(spark).count()
     scatter(spark, raw)
-    assert files_by_unit(spark, raw)[day(2)] == 3
+    assert files_by_arrival_unit(spark, raw)[day(2)] == 3
     definitions = build_definitions(project.settings)
     with dg.DagsterInstance.ephemeral() as instance:
         job = definitions.resolve_job_def("flights_maintenance")
         assert job.execute_in_process(instance=instance).success
     assert raw.read(spark).count() == rows
-    assert set(files_by_unit(spark, raw).values()) == {1}
+    assert set(files_by_arrival_unit(spark, raw).values()) == {1}
     names = {schedule.name for schedule in definitions.schedules or []}
     assert "flights_weekly_maintenance" in names
 

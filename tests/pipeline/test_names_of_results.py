@@ -19,7 +19,7 @@ NAMES = (
     *("previous_id", "previous_reason", "previous_since", "raised_in", "rank", "recount"),
     *("recount_end_ms", "recount_first_ms", "record", "rejected", "result", "resumed_as"),
     *("resumed_ms", "rows", "rows_in_final", "since", "so_far", "stored", "times", "times_final"),
-    *("undecided", "unit_had", "until", "value", "worst", "written_ms"),
+    *("undecided", "arrival_unit_had", "until", "value", "worst", "written_ms"),
 )
 EMPTY = ("/late_records", "/corrections", "/failed_windows", "/rejected_records")
 KINDS: dict[str, dict[str, object]] = {

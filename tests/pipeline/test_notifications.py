@@ -118,8 +118,9 @@ def expected(records: Mapping[int, Sequence[tuple[str, int, int]]]) -> list[tupl
     ]
     final = final_windows(arrived, len(records), DEFINITION, {"s": ("sum", "v")})
     closes = [
-        max(one.event_time for one in arrived if one.unit <= unit) - DEFINITION.grace
-        for unit in range(len(records))
+        max(one.event_time for one in arrived if one.arrival_unit <= arrival_unit)
+        - DEFINITION.grace
+        for arrival_unit in range(len(records))
     ]
     lasts = lasting(alerts(final, lambda row: row.record_count < 2, lambda _: None))
     rules: dict[str, tuple[Callable[[WindowRow], bool], Callable[[WindowRow], Number | None]]] = {
@@ -130,8 +131,8 @@ def expected(records: Mapping[int, Sequence[tuple[str, int, int]]]) -> list[tupl
     raised = {rule: alerts(final, *functions) for rule, functions in rules.items()}
     return sorted(
         (
-            event.unit + 1, rule, event.key, event.episode, event.end, event.event, event.until,
-            event.severity,
+            event.arrival_unit + 1, rule, event.key, event.episode, event.end, event.event,
+            event.until, event.severity,
         )
         for rule, found in {**raised, "lasting": lasts}.items()
         for event in events(
@@ -161,15 +162,17 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
     # Each day alone, and days with a gap between, from the raw records.
     job = window_jobs(at_once.pipeline, "w", at_once.settings)[2]
     for days in ([1, 3, 4], [2], [3], [max(landed)]):
-        units = [date(2026, 11, day) for day in days]
-        staged = job.stage(spark, units, job.arrived(spark)).tables
+        arrival_units = [date(2026, 11, day) for day in days]
+        staged = job.stage(spark, arrival_units, job.arrived(spark)).tables
         for table, new in zip(job.tables, staged, strict=True):
-            stored = [row for row in stored_rows(table) if row[0] in units]
+            stored = [row for row in stored_rows(table) if row[0] in arrival_units]
             assert plain(new.rows.select(*table.schema.names).collect()) == plain(stored), (
                 days,
                 table.name,
             )
-        batches = job.check_batches(spark, units, [new.rows for new in staged], job.arrived(spark))
+        batches = job.check_batches(
+            spark, arrival_units, [new.rows for new in staged], job.arrived(spark)
+        )
         assert [one.check.name for one in validate(batches[-1]) if not one.passed] == [], days
 
     streamed = project(tmp_path / "stream", *fixtures, stream=True, max_per_batch=2)
@@ -243,6 +246,6 @@ def test_a_correction_takes_back_what_did_not_happen(
     # What was retracted breaks no rule, of all days or of each day alone.
     job = window_jobs(made.pipeline, "w", made.settings)[2]
     days = [date(2026, 11, day) for day in mended]
-    for units in (days, *([day] for day in days)):
-        checked = check_published(job, spark, units)
-        assert [one.check.name for one in checked if not one.passed] == [], units
+    for arrival_units in (days, *([day] for day in days)):
+        checked = check_published(job, spark, arrival_units)
+        assert [one.check.name for one in checked if not one.passed] == [], arrival_units

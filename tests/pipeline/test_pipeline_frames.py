@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.oracle.arrival_unit_rows import FramesRow, final_rows_of_frames
 from tests.support.oracle.rows import RowsAround
-from tests.support.oracle.unit_rows import FramesRow, final_rows_of_frames
 from tests.support.oracle.windows import Record
 from tests.support.small_project import SmallProject
 from tests.support.stored_rows import named_rows
@@ -35,7 +35,7 @@ FRAMES: dict[str, dict[str, RowsAround]] = {
     },
 }
 FEW = ("w",)
-UNITS = 2
+ARRIVAL_UNITS = 2
 A_DAY = 20
 
 
@@ -76,15 +76,17 @@ def declare(project: SmallProject, names: Sequence[str], **source: object) -> No
 
 
 def arrived() -> list[Record]:
-    """Records of two keys in three units: late ones, and several of one time."""
+    """Records of two keys in three arrival units: late ones, and several of one time."""
     random = Random(11)
     records, time = [], 0
-    for unit in range(UNITS):
+    for arrival_unit in range(ARRIVAL_UNITS):
         for offset in range(A_DAY):
             time += random.choice((0, 0, 1, 2, 4))
             of_key = time - random.choice((0, 0, 0, 1, 3, 9))
             value = float(random.randrange(9))
-            records.append(Record(unit, 0, offset, random.choice("ab"), of_key, {"v": value}))
+            records.append(
+                Record(arrival_unit, 0, offset, random.choice("ab"), of_key, {"v": value})
+            )
     return records
 
 
@@ -106,7 +108,15 @@ def wanted_row(found: FramesRow) -> tuple[Any, ...]:
         of_frames += [sum(values) if values else None, len(values), large]
     row = found.row
     return (
-        *(found.unit, row.key, row.event_time, row.unit, row.offset, found.start, found.end),
+        *(
+            found.arrival_unit,
+            row.key,
+            row.event_time,
+            row.arrival_unit,
+            row.offset,
+            found.start,
+            found.end,
+        ),
         *(len(times), min(times), max(times), *of_frames),
     )
 
@@ -137,20 +147,20 @@ def test_each_frame_is_the_oracles(
     declare(streamed, names, max_per_batch=1)
     records = arrived()
     cut = SystemRandom().randrange(1, A_DAY)
-    for unit in range(UNITS):
-        of_unit = [each for each in records if each.unit == unit]
-        project.land(unit + 1, text_of(of_unit))
+    for arrival_unit in range(ARRIVAL_UNITS):
+        of_arrival_unit = [each for each in records if each.arrival_unit == arrival_unit]
+        project.land(arrival_unit + 1, text_of(of_arrival_unit))
         status, said = project.ingest("run")
         assert status == 0, said
-        for number, piece in enumerate((of_unit[:cut], of_unit[cut:])):
-            file = streamed.land(unit + 1, text_of(piece), f"{number}.csv")
-            written_at = 1_000_000_000 + 2 * unit + number
+        for number, piece in enumerate((of_arrival_unit[:cut], of_arrival_unit[cut:])):
+            file = streamed.land(arrival_unit + 1, text_of(piece), f"{number}.csv")
+            written_at = 1_000_000_000 + 2 * arrival_unit + number
             os.utime(file, (written_at, written_at))  # what was written first is read first
     status, said = streamed.ingest("stream")
     assert status == 0, said
     for name in names:
-        wanted = final_rows_of_frames(records, UNITS, FRAMES[name], GRACE)
-        assert {each.unit for each in wanted} == set(range(UNITS)), name
+        wanted = final_rows_of_frames(records, ARRIVAL_UNITS, FRAMES[name], GRACE)
+        assert {each.arrival_unit for each in wanted} == set(range(ARRIVAL_UNITS)), name
         assert found_rows(project, name) == sorted(map(wanted_row, wanted)), name
     by_days = project.results_of(names)
     assert streamed.results_of(names) == by_days, cut

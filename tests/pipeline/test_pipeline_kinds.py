@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from tests.support.kinds import (
     AGGREGATES,
+    ARRIVAL_UNITS,
     DAYS,
     DECIMALS,
     DEFINITIONS,
@@ -24,7 +25,6 @@ from tests.support.kinds import (
     LARGE,
     POLICIES,
     RECORDS_A_DAY,
-    UNITS,
     WINDOWS,
     Ran,
     arrived,
@@ -124,17 +124,17 @@ def window_rows(name: str, rows: Iterable[Any], *, closed: bool | None = None) -
 
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
-    """Rules A4, A5, B3, B7, B8, C1, D1, D2, E1, E4, E5: three units at once."""
+    """Rules A4, A5, B3, B7, B8, C1, D1, D2, E1, E4, E5: three arrival units at once."""
     definition, tables = DEFINITIONS[name], ran.tables(name)
     found = tables.keyed_windows.read(spark).collect()
-    wanted = keyed_windows(ran.records, UNITS, definition, AGGREGATES[name])
+    wanted = keyed_windows(ran.records, ARRIVAL_UNITS, definition, AGGREGATES[name])
     assert window_rows(name, found) == texts(wanted)
     assert {row.closed for row in wanted} == {True, False}
-    final = final_windows(ran.records, UNITS, definition, AGGREGATES[name])
+    final = final_windows(ran.records, ARRIVAL_UNITS, definition, AGGREGATES[name])
     rows = tables.final_windows.read(spark).collect()
     assert window_rows(name, rows, closed=True) == texts(final)
     late = tables.late_records.read(spark).collect()
-    listed = late_records(ran.records, UNITS, definition)
+    listed = late_records(ran.records, ARRIVAL_UNITS, definition)
     assert listed
     assert sorted(
         (
@@ -144,7 +144,9 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
             row.reason,
         )
         for row in late
-    ) == [(row.unit, row.record.unit, row.record.offset, row.reason) for row in listed]
+    ) == [
+        (row.arrival_unit, row.record.arrival_unit, row.record.offset, row.reason) for row in listed
+    ]
     alerts = [
         ((row.arrival_unit - FIRST_DAY).days, row.key, *map(ms, row[3:5]), ms(row.episode_start))
         for row in tables.alerts.read(spark).where("rule = 'busy'").collect()
@@ -160,14 +162,14 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
 def test_the_notifications_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
     """Rules E4, E6: when each episode opens, worsens and ends, with its worst window."""
     definition = DEFINITIONS[name]
-    final = final_windows(ran.records, UNITS, definition, AGGREGATES[name])
+    final = final_windows(ran.records, ARRIVAL_UNITS, definition, AGGREGATES[name])
     raised = oracle_alerts.alerts(
         final, lambda row: row.record_count >= 2, lambda row: row.values["total"]
     )
     delay = definition.grace + getattr(definition, "gap", 0)
     closes = [
-        max(one.event_time for one in ran.records if one.unit <= unit) - delay
-        for unit in range(UNITS)
+        max(one.event_time for one in ran.records if one.arrival_unit <= arrival_unit) - delay
+        for arrival_unit in range(ARRIVAL_UNITS)
     ]
     wanted = oracle_notifications.events(raised, closes, definition, final)
     rows = ran.notifications(name).read(spark).where("rule = 'busy'").collect()
@@ -208,7 +210,7 @@ def total(ran: Ran, firing: Firing, of: str) -> Any:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_firings_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
-    """Rules E2, E4: in the unit of the record that made it fire, numbers going on."""
+    """Rules E2, E4: in the arrival unit of the record that made it fire, numbers going on."""
     gap = POLICIES[name].gap
     wanted = []
     for firing in fired(ran, name):
@@ -217,7 +219,9 @@ def test_the_firings_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -
         cause = "RECORD" if firing.cause == "record" else "STREAM_TIME"
         ids = (firing.start, firing.end - gap, firing.id, firing.reason, cause)
         held = (len(firing.records), total(ran, firing, "whole"), firing.is_final)
-        wanted.append((after.unit, firing.key, *ids, firing.stream_time, after.offset, *held))
+        wanted.append(
+            (after.arrival_unit, firing.key, *ids, firing.stream_time, after.offset, *held)
+        )
     found = [
         (
             (row.arrival_unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
@@ -232,7 +236,7 @@ def test_the_firings_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -
 
 
 def test_final_results_confirm_or_withdraw_early_warnings(ran: Ran, spark: SparkSession) -> None:
-    """Rules E2, E5, H1: raised by the first firing that breaks the rule, in its unit."""
+    """Rules E2, E5, H1: raised by the first firing that breaks the rule, in its arrival unit."""
     breaks: dict[str, Callable[[int, Decimal | None], bool]] = {
         "busy": lambda count, _: count >= 2,
         "large": lambda _, exact: exact is not None and exact >= LARGE,
@@ -243,16 +247,16 @@ def test_final_results_confirm_or_withdraw_early_warnings(ran: Ran, spark: Spark
             if broken(len(firing.records), total(ran, firing, "amount")) and not firing.is_final:
                 first.setdefault((rule, firing.key, firing.start), firing)
     wanted = [
-        (ran.records[firing.after or 0].unit, *row_key, firing.id, "open")
+        (ran.records[firing.after or 0].arrival_unit, *row_key, firing.id, "open")
         for row_key, firing in first.items()
     ]
-    for row in final_windows(ran.records, UNITS, DEFINITIONS["hops"], AGGREGATES["hops"]):
+    for row in final_windows(ran.records, ARRIVAL_UNITS, DEFINITIONS["hops"], AGGREGATES["hops"]):
         for rule, broken in breaks.items():
             row_key = (rule, row.key, row.start)
             if row_key in first:
                 holds = broken(row.record_count, row.values["exact"])
                 state = "confirmed" if holds else "withdrawn"
-                wanted.append((row.unit, *row_key, first[row_key].id, state))
+                wanted.append((row.arrival_unit, *row_key, first[row_key].id, state))
     table = ran.fires("hops").early_warnings
     assert table is not None
     rows = table.read(spark)
@@ -285,7 +289,7 @@ def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSe
     aggregates = AGGREGATES["hops"]
     large = [
         row.values["exact"]
-        for row in final_windows(ran.records, UNITS, DEFINITIONS["hops"], aggregates)
+        for row in final_windows(ran.records, ARRIVAL_UNITS, DEFINITIONS["hops"], aggregates)
         if row.values["exact"] is not None and row.values["exact"] >= LARGE
     ]
     assert len(large) > 1
@@ -312,10 +316,10 @@ def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> Non
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_if_all_units_are_blocked_the_results_are_empty(
+def test_if_all_arrival_units_are_blocked_the_results_are_empty(
     ran: Ran, spark: SparkSession, name: str
 ) -> None:
-    """Rule A2: nothing closes past a missing unit, be it the first."""
+    """Rule A2: nothing closes past a missing arrival unit, be it the first."""
     keyed = window_jobs(ran.pipeline, name, ran.settings)[0]
     log = tuple(row for row in keyed.arrived(spark) if row.arrival_unit != DAYS[0])
     staged = [table.rows for table in keyed.stage(spark, DAYS[1:], log).tables]
@@ -417,14 +421,14 @@ def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSessio
 
 def test_trace_finds_the_records_of_a_session(ran: Ran, spark: SparkSession) -> None:
     """Rules D2, E5: also where another's records or late ones lie between its bounds."""
-    last = windows_after(ran.records, UNITS - 1, DEFINITIONS["sessions"])
+    last = windows_after(ran.records, ARRIVAL_UNITS - 1, DEFINITIONS["sessions"])
     window = max((one for one in last if one.closed), key=lambda one: len(one.records))
     end = EPOCH + timedelta(milliseconds=window.end)
     found = records_of_alert(
         spark, ran.settings, ran.pipeline, "sessions", window.key, end
     ).collect()
     assert sorted(((row.arrival_unit - FIRST_DAY).days, row.offset) for row in found) == sorted(
-        (record.unit, record.offset) for record in window.records
+        (record.arrival_unit, record.offset) for record in window.records
     )
 
 
@@ -475,7 +479,7 @@ def test_late_records_are_those_of_the_oracle(spark: SparkSession) -> None:
         reason = F.when(F.col("number") == number, lateness).otherwise(reason)
     found = spark.createDataFrame(rows, columns).select("number", "arrival_unit", "offset", reason)
     wanted = [
-        (number, one.unit, one.offset, reason_late(one, met[number][one.id], definition))
+        (number, one.arrival_unit, one.offset, reason_late(one, met[number][one.id], definition))
         for number, definition in enumerate(definitions)
         for one in arrived()
     ]
@@ -495,7 +499,7 @@ def test_a_stream_of_every_kind_is_the_same(
     of_pipeline = (spark, streamed.pipeline, streamed.settings)
     run_until_killed(*of_pipeline, "firings", "after", on_batch=results.append)
     run_stream(*of_pipeline, on_batch=results.append)
-    assert [(one.units, one.rejected) for one in results] == [(DAYS[:2], 0), (DAYS[1:], 1)]
+    assert [(one.arrival_units, one.rejected) for one in results] == [(DAYS[:2], 0), (DAYS[1:], 1)]
     for name in DEFINITIONS:
         found, wanted = streamed.rows(name), ran.rows(name)
         same = [table for table in found if table.rsplit("/", 1)[1] in SAME]

@@ -18,10 +18,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.support.kinds import DAYS, FIRST_DAY, UNITS, Ran, line, ms, ran_in
+from tests.support.kinds import ARRIVAL_UNITS, DAYS, FIRST_DAY, Ran, line, ms, ran_in
 from tests.support.oracle import alerts as oracle_alerts
+from tests.support.oracle.arrival_unit_rows import (
+    ArrivalUnitRow,
+    CountDefinition,
+    final_rows,
+    in_time,
+)
 from tests.support.oracle.rows import CountBlock, RowDefinition, RowsAround, Session, TumblingBlock
-from tests.support.oracle.unit_rows import CountDefinition, UnitRow, final_rows, in_time
 from tests.support.oracle.windows import Record, WindowRow
 from tests.support.shared_folders import made_once
 from tests.support.spark_cases import instant
@@ -128,7 +133,7 @@ def declare(settings: Settings, folder: Path, names: Sequence[str], **source: ob
 
 
 def land(folder: Path, name: str, records: Sequence[Record]) -> Path:
-    landed = folder / "data" / DAYS[records[0].unit].isoformat() / name
+    landed = folder / "data" / DAYS[records[0].arrival_unit].isoformat() / name
     landed.parent.mkdir(parents=True, exist_ok=True)
     landed.write_text("".join(map(line, records)))
     return landed
@@ -151,8 +156,12 @@ def ran(
 
     def make(folder: Path) -> None:
         made = declare(short_shards, folder, list(DEFINED))
-        for unit in range(UNITS):
-            land(folder, "all.jsonl", [one for one in made.records if one.unit == unit])
+        for arrival_unit in range(ARRIVAL_UNITS):
+            land(
+                folder,
+                "all.jsonl",
+                [one for one in made.records if one.arrival_unit == arrival_unit],
+            )
         published(spark, [RawEventsJob(made.pipeline, made.settings)], DAYS)
         for name in CHAINED:
             published(spark, window_jobs(made.pipeline, name, made.settings), DAYS)
@@ -163,9 +172,9 @@ def ran(
     )
 
 
-def unit_row(row: Any) -> UnitRow:
+def arrival_unit_row(row: Any) -> ArrivalUnitRow:
     """A row of keyed_windows or final_windows, as the oracle writes it."""
-    return UnitRow(
+    return ArrivalUnitRow(
         (row.arrival_unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
         row.first_event_time and ms(row.first_event_time),
         row.last_event_time and ms(row.last_event_time),
@@ -174,8 +183,8 @@ def unit_row(row: Any) -> UnitRow:
     )  # fmt: skip
 
 
-def wanted_of(records: Sequence[Record], name: str) -> list[UnitRow]:
-    return final_rows(records, UNITS, DEFINED[name].oracle, GRACE)
+def wanted_of(records: Sequence[Record], name: str) -> list[ArrivalUnitRow]:
+    return final_rows(records, ARRIVAL_UNITS, DEFINED[name].oracle, GRACE)
 
 
 def require_the_oracles(
@@ -203,11 +212,11 @@ def require_the_oracles(
         frame.unpersist()
     for name in names:
         wanted = wanted_of(records, name)
-        assert {row.unit for row in wanted} == set(range(UNITS)), name
-        at_once = [unit_row(row) for row in found if row.of == f"{name} {UNITS}"]
+        assert {row.arrival_unit for row in wanted} == set(range(ARRIVAL_UNITS)), name
+        at_once = [arrival_unit_row(row) for row in found if row.of == f"{name} {ARRIVAL_UNITS}"]
         assert sorted(map(repr, at_once)) == sorted(map(repr, wanted)), name
-        alone = [unit_row(row) for row in found if row.of == f"{name} 1"]
-        of_them = [row for row in wanted if row.unit == UNITS - 1]
+        alone = [arrival_unit_row(row) for row in found if row.of == f"{name} 1"]
+        of_them = [row for row in wanted if row.arrival_unit == ARRIVAL_UNITS - 1]
         assert sorted(map(repr, alone)) == sorted(map(repr, of_them)), name
 
 
@@ -227,8 +236,10 @@ def test_records_of_one_key_are_cut_into_shards(
 ) -> None:
     """Rules A9, F1, F2, F5, H1: the same rows."""
     ran = declare(short_shards, tmp_path, OF_ONE_KEY, key=[])
-    for unit in range(UNITS):
-        land(tmp_path, "all.jsonl", [one for one in ran.records if one.unit == unit])
+    for arrival_unit in range(ARRIVAL_UNITS):
+        land(
+            tmp_path, "all.jsonl", [one for one in ran.records if one.arrival_unit == arrival_unit]
+        )
     published(spark, [RawEventsJob(ran.pipeline, ran.settings)], DAYS)
     for name in OF_ONE_KEY:
         job = KeyedWindowsJob(ran.pipeline, name, ran.settings)
@@ -245,17 +256,17 @@ def test_records_of_one_key_are_cut_into_shards(
 
 @pytest.mark.parametrize("name", CHAINED)
 def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
-    """Rules A5, E1, E5, F5: three units at once, every check passed."""
+    """Rules A5, E1, E5, F5: three arrival units at once, every check passed."""
     tables = ran.tables(name)
     final = tables.final_windows.read(spark).collect()
     wanted = wanted_of(ran.records, name)
-    assert sorted(map(repr, map(unit_row, final))) == sorted(map(repr, wanted))
+    assert sorted(map(repr, map(arrival_unit_row, final))) == sorted(map(repr, wanted))
     late = tables.late_records.read(spark).collect()
     came = {one.id for one in in_time(ran.records, GRACE)}
     assert sorted(
         (row.arrival_unit, row.record_arrival_unit, row.offset, row.reason) for row in late
     ) == sorted(
-        (DAYS[one.unit], DAYS[one.unit], one.offset, "late")
+        (DAYS[one.arrival_unit], DAYS[one.arrival_unit], one.offset, "late")
         for one in ran.records
         if one.id not in came
     )
@@ -318,11 +329,13 @@ def test_broken_rows_fail_their_checks(ran: Ran, spark: SparkSession) -> None:
 
 def test_trace_finds_the_records_of_row_windows(ran: Ran, spark: SparkSession) -> None:
     """Rule E5: of count windows, between whose bounds others of its key may lie."""
-    window = next(row for row in wanted_of(ran.records, "fours") if row.unit == UNITS - 1)
+    window = next(
+        row for row in wanted_of(ran.records, "fours") if row.arrival_unit == ARRIVAL_UNITS - 1
+    )
     alike = [row for row in wanted_of(ran.records, "fours") if row[1:4:2] == window[1:4:2]]
     own = [one for one in in_time(ran.records, GRACE) if one.key == window.key]
-    ends = [[(one.unit, one.offset) for one in own].index(row[9:]) for row in alike]
-    wanted = {(one.unit, one.offset) for end in ends for one in own[end - 3 : end + 1]}
+    ends = [[(one.arrival_unit, one.offset) for one in own].index(row[9:]) for row in alike]
+    wanted = {(one.arrival_unit, one.offset) for end in ends for one in own[end - 3 : end + 1]}
     found = records_of_alert(
         spark, ran.settings, ran.pipeline, "fours", window.key, instant(window.end)
     ).collect()
@@ -344,18 +357,18 @@ def stream(
 ) -> tuple[Ran, int]:
     """The definitions of a stream, cut at random within the middle day; and where."""
     streamed = declare(settings, folder, names, max_per_batch=2, **source)
-    cut = SystemRandom().randrange(1, sum(one.unit == 1 for one in streamed.records))
+    cut = SystemRandom().randrange(1, sum(one.arrival_unit == 1 for one in streamed.records))
     written_at = 1_000_000_000
-    for unit in range(UNITS):
-        of_unit = [one for one in streamed.records if one.unit == unit]
-        cuts = [cut] if unit == 1 else []
-        for first, last in pairwise([0, *cuts, len(of_unit)]):
-            landed = land(folder, f"{first}.jsonl", of_unit[first:last])
+    for arrival_unit in range(ARRIVAL_UNITS):
+        of_arrival_unit = [one for one in streamed.records if one.arrival_unit == arrival_unit]
+        cuts = [cut] if arrival_unit == 1 else []
+        for first, last in pairwise([0, *cuts, len(of_arrival_unit)]):
+            landed = land(folder, f"{first}.jsonl", of_arrival_unit[first:last])
             os.utime(landed, (written_at, written_at))  # what was written first is read first
             written_at += 1
     results: list[BatchResult] = []
     run_stream(spark, streamed.pipeline, streamed.settings, on_batch=results.append)
-    assert [result.units for result in results] == [DAYS[:2], DAYS[1:]]
+    assert [result.arrival_units for result in results] == [DAYS[:2], DAYS[1:]]
     return streamed, cut
 
 
@@ -368,7 +381,10 @@ def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
     for name in STREAMED:
         final = streamed.tables(name).final_windows.read(spark).collect()
         wanted = wanted_of(streamed.records, name)
-        assert sorted(map(repr, map(unit_row, final))) == sorted(map(repr, wanted)), (name, cut)
+        assert sorted(map(repr, map(arrival_unit_row, final))) == sorted(map(repr, wanted)), (
+            name,
+            cut,
+        )
     for name in CHAINED:
         assert streamed.rows(name) == ran.rows(name), (name, cut)
     job = window_jobs(streamed.pipeline, "fours", streamed.settings)[0]
@@ -384,7 +400,10 @@ def test_a_stream_of_one_key_gives_the_same(
     for name in OF_ONE_KEY:
         final = streamed.tables(name).final_windows.read(spark).collect()
         wanted = wanted_of(of_one_key(streamed.records), name)
-        assert sorted(map(repr, map(unit_row, final))) == sorted(map(repr, wanted)), (name, cut)
+        assert sorted(map(repr, map(arrival_unit_row, final))) == sorted(map(repr, wanted)), (
+            name,
+            cut,
+        )
         job = KeyedWindowsJob(streamed.pipeline, name, streamed.settings)
         assert [one for one in check_published(job, spark, DAYS) if not one.passed] == []
 
@@ -392,10 +411,10 @@ def test_a_stream_of_one_key_gives_the_same(
 @pytest.mark.long
 def test_a_correction_lists_changed_rows(ran: Ran, spark: SparkSession) -> None:
     """Rule E1: by what names them. The last of these tests, as it changes the raw records."""
-    latest = max(one.event_time for one in ran.records if one.unit == 1)
+    latest = max(one.event_time for one in ran.records if one.arrival_unit == 1)
     added = Record(1, 0, 26, "c", latest, {"whole": 100, "amount": None})
     after = [*ran.records, added]
-    land(Path(ran.settings.landing), "all.jsonl", [one for one in after if one.unit == 1])
+    land(Path(ran.settings.landing), "all.jsonl", [one for one in after if one.arrival_unit == 1])
     published(spark, [RawEventsJob(ran.pipeline, ran.settings)], DAYS[1:2])
     result = correct(
         spark, ran.pipeline, "fours", ran.settings, DAYS[1], None, "a record was missing"
@@ -403,7 +422,7 @@ def test_a_correction_lists_changed_rows(ran: Ran, spark: SparkSession) -> None:
     assert result.published
     wanted = wanted_of(after, "fours")
     rows = ran.tables("fours").final_windows.read(spark).collect()
-    assert sorted(map(repr, map(unit_row, rows))) == sorted(map(repr, wanted))
+    assert sorted(map(repr, map(arrival_unit_row, rows))) == sorted(map(repr, wanted))
     old, new = (
         {(*row[:4], *row[8:]): row for row in wanted_of(of, "fours")} for of in (ran.records, after)
     )

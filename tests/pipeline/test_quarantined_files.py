@@ -62,7 +62,8 @@ def test_a_day_is_published_without_its_bad_file(project: SmallProject, kind: st
     status, said = project.call("correct", "p", *from_day, "--cause", "a mended file")
     assert status == 0, said
     corrections = named_rows(project.windows.corrections)
-    # Its records advance the watermark earlier, so windows of other files change their unit, too.
+    # Its records advance the watermark earlier, so windows of other files become final in another
+    # arrival unit, too.
     assert {row["cause"] for row in corrections} == {"a mended file"}
     assert days_of(project, "keyed_windows") == [1, 2, 3]
     mended_later = project.all_rows()

@@ -18,7 +18,7 @@ from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.jobs import KeyedWindowsJob, RawEventsJob, run_job
 from windows_pipeline.jobs.job import Stage, cache_rows, sized_for
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.arrival_units import in_arrival_units
 
 NAME = "windows_pipeline.run_is"
 
@@ -36,7 +36,7 @@ class NotingRaw(RawEventsJob):
 
 def landed_in(spark: SparkSession, project: Project, days: Sequence[date]) -> int:
     tables = (project.source.raw_events, project.source.rejected_records)
-    return sum(table.read(spark).where(in_units(days)).count() for table in tables)
+    return sum(table.read(spark).where(in_arrival_units(days)).count() for table in tables)
 
 
 def test_settings_distinguish_few_records_from_many(settings: Settings) -> None:

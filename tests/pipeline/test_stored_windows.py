@@ -36,7 +36,7 @@ DEFINITIONS: Mapping[str, Definition] = {
     "sessions": SessionDefinition(10, GRACE),
 }
 # Sessions of `a` that grow, join and close; a late record; and one of the time before 1970.
-UNITS = (
+ARRIVAL_UNITS = (
     (("a", 5), ("b", -40), ("a", 30), ("a", 12)),
     (("a", 22), ("b", 60), ("a", 55)),
     (("a", 1), ("b", 75), ("a", 80), ("a", 64)),
@@ -44,15 +44,20 @@ UNITS = (
 Bounds = list[tuple[int, int, int, bool]]
 
 
-def records(units: Sequence[Sequence[tuple[str, int]]]) -> list[Record]:
-    listed = [(unit, each) for unit, of_unit in enumerate(units) for each in of_unit]
+def records(arrival_units: Sequence[Sequence[tuple[str, int]]]) -> list[Record]:
+    listed = [
+        (arrival_unit, each)
+        for arrival_unit, of_arrival_unit in enumerate(arrival_units)
+        for each in of_arrival_unit
+    ]
     return [
-        Record(unit, 0, offset, key, time, {}) for offset, (unit, (key, time)) in enumerate(listed)
+        Record(arrival_unit, 0, offset, key, time, {})
+        for offset, (arrival_unit, (key, time)) in enumerate(listed)
     ]
 
 
-def lines(unit: Sequence[tuple[str, int]]) -> str:
-    return HEADER + "".join(f"{key},{time},1\n" for key, time in unit)
+def lines(arrival_unit: Sequence[tuple[str, int]]) -> str:
+    return HEADER + "".join(f"{key},{time},1\n" for key, time in arrival_unit)
 
 
 def store(project: SmallProject, name: str, table: str = "current") -> WindowStore:
@@ -72,8 +77,8 @@ def of_key(project: SmallProject, name: str, key: str, table: str = "current") -
     return bounds(opened.sessions(key) if name == "sessions" else opened.fetch(key))
 
 
-def standing(units: Sequence[Sequence[tuple[str, int]]], name: str, key: str) -> Bounds:
-    found = windows_after(records(units), len(units) - 1, DEFINITIONS[name])
+def standing(arrival_units: Sequence[Sequence[tuple[str, int]]], name: str, key: str) -> Bounds:
+    found = windows_after(records(arrival_units), len(arrival_units) - 1, DEFINITIONS[name])
     return sorted(
         (each.start, each.end, len(each.records), each.closed) for each in found if each.key == key
     )
@@ -100,45 +105,47 @@ def test_the_windows_of_a_stream_are_found_as_they_stand(
 ) -> None:
     """Rule E4, after each micro-batch; `maintain` changes no answer."""
     declared(project)
-    for number, unit in enumerate(UNITS):
+    for number, arrival_unit in enumerate(ARRIVAL_UNITS):
         # Two micro-batches are of one day.
-        project.land((1, 1, 2)[number], lines(unit), f"{number}.csv")
+        project.land((1, 1, 2)[number], lines(arrival_unit), f"{number}.csv")
         status, said = project.ingest("stream")
         assert status in (0, 1), said  # 1: of so few records many are late
         for name in KINDS:
             for key in ("a", "b"):
-                assert of_key(project, name, key) == standing(UNITS[: number + 1], name, key)
+                assert of_key(project, name, key) == standing(
+                    ARRIVAL_UNITS[: number + 1], name, key
+                )
     for name in KINDS:
         assert named_in_sql(project, spark, name) == sorted(
-            (key, *window) for key in ("a", "b") for window in standing(UNITS, name, key)
+            (key, *window) for key in ("a", "b") for window in standing(ARRIVAL_UNITS, name, key)
         )
     before = store(project, "sessions")
     status, said = project.call("maintain", "p")
     assert status == 0, said
     after = store(project, "sessions")
     assert after.version > before.version
-    assert bounds(after.sessions("a")) == standing(UNITS, "sessions", "a")
-    assert bounds(before.sessions("a")) == standing(UNITS, "sessions", "a")
+    assert bounds(after.sessions("a")) == standing(ARRIVAL_UNITS, "sessions", "a")
+    assert bounds(before.sessions("a")) == standing(ARRIVAL_UNITS, "sessions", "a")
     status, said = project.call("fetch", "p", "a", "--windows", "sessions", "--open", "--json")
     starts = [each["window_start"] for each in json.loads(said)]
-    assert (status, len(starts)) == (0, len(standing(UNITS, "sessions", "a")))
+    assert (status, len(starts)) == (0, len(standing(ARRIVAL_UNITS, "sessions", "a")))
     assert starts == sorted(starts)
 
 
 def test_corrected_windows_are_found_with_their_correction(project: SmallProject) -> None:
     """Rule E1: the final result is the corrected one; an older version answers as before."""
     declared(project)
-    for number, unit in enumerate(UNITS):
-        project.land(1 + number, lines(unit))
+    for number, arrival_unit in enumerate(ARRIVAL_UNITS):
+        project.land(1 + number, lines(arrival_unit))
     status, said = project.ingest("run")
     assert status in (0, 1), said
     for name in KINDS:
         for key in ("a", "b"):
-            assert of_key(project, name, key) == standing(UNITS, name, key)
-            closed = [window for window in standing(UNITS, name, key) if window[3]]
+            assert of_key(project, name, key) == standing(ARRIVAL_UNITS, name, key)
+            closed = [window for window in standing(ARRIVAL_UNITS, name, key) if window[3]]
             assert of_key(project, name, key, "final") == closed
     before = store(project, "w", "final")
-    mended = (UNITS[0][1:], *UNITS[1:])  # a@5 is gone
+    mended = (ARRIVAL_UNITS[0][1:], *ARRIVAL_UNITS[1:])  # a@5 is gone
     project.land(1, lines(mended[0]))
     project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-01")
     for name in KINDS:

@@ -38,13 +38,13 @@ def flown() -> list[Record]:
     draw = Random(7)
     listed = [
         record_of(
-            unit,
+            arrival_unit,
             offset,
             draw.choice(("a", None)),
-            10 * unit + offset + draw.randrange(9),
+            10 * arrival_unit + offset + draw.randrange(9),
             delay=draw.choice((9.0, 1.0)),
         )
-        for unit in range(2)
+        for arrival_unit in range(2)
         for offset in range(A_DAY)
     ]
     return [*listed, record_of(2, 0, "c", 1_000)]

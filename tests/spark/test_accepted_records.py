@@ -115,10 +115,10 @@ def test_the_first_reason_that_applies_is_given(spark: SparkSession) -> None:
     ]
 
 
-def test_without_arrival_time_the_end_of_the_units_day_bounds_event_time(
+def test_without_arrival_time_the_end_of_the_arrival_units_day_bounds_event_time(
     spark: SparkSession,
 ) -> None:
-    """Rule A7: the unit's day ends at midnight UTC, max_ahead is an hour."""
+    """Rule A7: the arrival unit's day ends at midnight UTC, max_ahead is an hour."""
     last, beyond = GOOD | {"at": "2013-01-02T01:00:00Z"}, GOOD | {"at": "2013-01-02T01:00:00.001Z"}
     assert reasons(spark, source_of(arrival=None), last, beyond) == [None, "too_far_ahead"]
     numbered = source_of(arrival="whole")

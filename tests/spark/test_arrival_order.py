@@ -47,18 +47,18 @@ def null_first(value: Any) -> tuple[bool, Any]:
 
 
 def by_hand(records: list[Record], *, by_file: bool) -> list[tuple[Any, ...]]:
-    """The rule in plain Python: sort each unit's partition, count, keep the maximum."""
+    """The rule in plain Python: sort each arrival unit's partition, count, keep the maximum."""
     groups: dict[tuple[date, str], list[Record]] = defaultdict(list)
     for record in records:
         groups[record[:2]].append(record)
     numbered: list[tuple[Any, ...]] = []
-    for (unit, partition), members in groups.items():
+    for (arrival_unit, partition), members in groups.items():
         first = 5 if by_file else 4
         members.sort(key=lambda r: (r[first], r[3], r[2], r[4], null_first(r[6])))
         most = -(2**63)
         for offset, (_, _, key, time, came, _, value) in enumerate(members):
             most = max(most, time)
-            numbered.append((unit, partition, offset, most, key, time, came, value))
+            numbered.append((arrival_unit, partition, offset, most, key, time, came, value))
     return numbered
 
 
@@ -98,8 +98,8 @@ def test_the_order_does_not_depend_on_files_or_partitions(spark: SparkSession) -
     assert second.exceptAll(first).count() == 0
 
 
-def test_the_log_sums_up_each_unit_and_marks_the_empty_one(spark: SparkSession) -> None:
-    """Rule A2: a unit without accepted records has a row, too."""
+def test_the_log_sums_up_each_arrival_unit_and_marks_the_empty_one(spark: SparkSession) -> None:
+    """Rule A2: an arrival unit without accepted records has a row, too."""
     one, two, three = DAYS
     ordered = spark.createDataFrame(
         [(one, "0", 0, 70), (one, "0", 1, 50), (one, "1", 0, -3), (two, "0", 0, 60)],
@@ -114,7 +114,7 @@ def test_the_log_sums_up_each_unit_and_marks_the_empty_one(spark: SparkSession) 
         "last_offset",
         "rows",
         "_max_event_time_ms",
-        "unit_rejected",
+        "arrival_unit_rejected",
     ]
     assert {tuple(row) for row in log.collect()} == {
         (one, "0", 0, 1, 2, 70, 1),
@@ -128,7 +128,7 @@ NAMES = ("range", "rows_before", "max_before")
 
 
 def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
-    """Rules A1 and A2: with ties, nulls, and ranges that cut units and source partitions."""
+    """Rules A1 and A2: ties, nulls, and ranges that cut arrival units and source partitions."""
     records = [*records_of(seed=6, count=300), *records_of(seed=7, count=8)[:4] * 30]
     rejected = [(DAYS[2], None, None, None, None, "f1", None)] * 3
     frame = spark.createDataFrame([*records, *rejected], SCHEMA).repartition(3)
@@ -142,7 +142,7 @@ def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
     )
     assert len(rows) == len(records)
     assert sorted(cut) == sorted(rows)
-    # The ranges cut units and source partitions, and hold rejected records, too.
+    # The ranges cut arrival units and source partitions, and hold rejected records, too.
     sizes = [row["count"] for row in ranged.cached.groupBy("_range").count().collect()]
     assert len(sizes) > 4
     assert sum(sizes) == len(records) + len(rejected)
@@ -155,7 +155,7 @@ def test_a_recount_in_stretches_equals_one_of_the_whole(spark: SparkSession) -> 
     pick = random.Random(8)
     rows: list[tuple[date, str, int, int, int, int]] = []
     expected = []
-    for batch, unit in enumerate(DAYS[:2]):
+    for batch, arrival_unit in enumerate(DAYS[:2]):
         largest = -100
         for offset in range(20):
             time = pick.randrange(offset * 2) if offset else -50
@@ -163,8 +163,8 @@ def test_a_recount_in_stretches_equals_one_of_the_whole(spark: SparkSession) -> 
             running_max = largest - (offset in (6, 13))
             is_repeated = offset in (4, 14)
             for is_again in (False, True)[: 1 + is_repeated]:
-                rows.append((unit, "0", offset, time, running_max, batch))
-                expected.append((unit, "0", batch, running_max, largest, is_again))
+                rows.append((arrival_unit, "0", offset, time, running_max, batch))
+                expected.append((arrival_unit, "0", batch, running_max, largest, is_again))
     columns = ["arrival_unit", "source_partition", "offset", "event_time", "running_max", "batch"]
     raw = spark.createDataFrame(rows, columns)
     found = [recount_running_maxima(raw, stretch_rows) for stretch_rows in (None, 5)]

@@ -15,7 +15,7 @@ from tests.support.oracle.expressions import Computed, ExpressionFailedError, ca
 from windows_pipeline.aggregates import UserModules
 from windows_pipeline.config import BoundAggregates
 from windows_pipeline.config.aggregates import aggregates_of, bound
-from windows_pipeline.incremental.windows import unit_windows
+from windows_pipeline.incremental.windows import arrival_unit_windows
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.windows import (
@@ -115,7 +115,7 @@ def test_an_aggregate_fails_where_a_record_of_the_window_fails(
     found = {}
     for way, wanted in (("moved", listed), ("summed", texts)):
         aggregates = bound_to(wanted, UserModules((module,)))
-        windows = unit_windows(records_of(spark), SPECS[name], aggregates, closings)
+        windows = arrival_unit_windows(records_of(spark), SPECS[name], aggregates, closings)
         found[way] = windows.where("record_count > 0").collect()
     results = {}
     failures = set()

@@ -87,7 +87,9 @@ def idle_after_of(definition: Definition) -> timedelta | None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_windows_and_late_records_are_the_oracles(spark: SparkSession, kind: str) -> None:
     """Rules A to D on a DataFrame whose arrival is known: final, open and late."""
-    cases = sample(arrivals_of(KINDS[kind], max_units=1, max_records_a_unit=40), 120)
+    cases = sample(
+        arrivals_of(KINDS[kind], max_arrival_units=1, max_records_a_arrival_unit=40), 120
+    )
     batches = [
         [
             BatchRecord(record.source_partition, index, record.key, record.event_time)

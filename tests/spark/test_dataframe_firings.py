@@ -150,25 +150,27 @@ def test_source_partitions_are_merged_by_stream_time(spark: SparkSession) -> Non
     assert in_order(got) == in_order(expected)
 
 
-def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSession) -> None:
-    """Rule E4: unit by unit, from what can still matter, they are those of the whole.
+def test_the_firings_of_a_arrival_unit_follow_from_the_arrival_units_up_to_it(
+    spark: SparkSession,
+) -> None:
+    """Rule E4: arrival units, each from what can still matter, give the whole's firings.
 
     One job returns the computed days of several windows.
     """
     records, cuts = made(5), [0, 17, 18, 40, 60]
     rows = []
-    for unit, (begin, end) in enumerate(itertools.pairwise(cuts)):
+    for arrival_unit, (begin, end) in enumerate(itertools.pairwise(cuts)):
         before = max((time for _, time in records[:begin]), default=-100)
         for at, (key, time) in enumerate(records[:end]):
-            # Windows that were closed before the unit begin this far back at most.
+            # Windows that were closed before the arrival unit begin this far back at most.
             met = max(other for _, other in records[: at + 1])
             for kind, reach in enumerate((20, 12 + 1)):
                 if at >= begin or time >= before - 5 - reach:
-                    rows.append((4 * kind + unit, key, time, met, at, at >= begin))
+                    rows.append((4 * kind + arrival_unit, key, time, met, at, at >= begin))
     schema = "_computed_day int, user string, _event_time_ms bigint, _stream_time_ms bigint"
     came = spark.createDataFrame(rows, f"{schema}, at bigint, _is_new boolean")
-    targets = {unit: FiringSpec(HOPPING, EARLY) for unit in range(4)}
-    targets |= {4 + unit: FiringSpec(SLIDING, EARLY) for unit in range(4)}
+    targets = {arrival_unit: FiringSpec(HOPPING, EARLY) for arrival_unit in range(4)}
+    targets |= {4 + arrival_unit: FiringSpec(SLIDING, EARLY) for arrival_unit in range(4)}
     listed = Aggregate("listed", Function.COLLECT_LIST, "at")
     found = fire(came, targets, ["user"], [listed], ["at"]).collect()
     policies = Policy(20, 5, lateness=5, interval=4), Policy(difference=12, lateness=5, interval=4)
@@ -191,10 +193,10 @@ def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSessio
         for r in found
     ]
     assert in_order(got) == in_order(expected)
-    units = [row["_computed_day"] % 4 for row in found]
+    arrival_units = [row["_computed_day"] % 4 for row in found]
     assert all(
-        cuts[unit] <= row["_after_at"] < cuts[unit + 1]
-        for unit, row in zip(units, found, strict=True)
+        cuts[arrival_unit] <= row["_after_at"] < cuts[arrival_unit + 1]
+        for arrival_unit, row in zip(arrival_units, found, strict=True)
     )
 
 

@@ -26,7 +26,7 @@ from windows_pipeline.engine.running_shards import in_running_shards
 from windows_pipeline.engine.shard_plan import LookAround
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.incremental.late import late_records
-from windows_pipeline.incremental.windows import unit_windows
+from windows_pipeline.incremental.windows import arrival_unit_windows
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.tuning import TUNING, Tuning
@@ -125,7 +125,7 @@ def arrived() -> Iterable[tuple[object, ...]]:
             time_ms += random.choice((0, 0, 1, 2, 4, 9))
             own_ms = time_ms - random.choice((0, 0, 0, 2, 5, 12))
             latest_ms = max(latest_ms, own_ms)
-            unit = FIRST_DAY + timedelta(days=day)
+            arrival_unit = FIRST_DAY + timedelta(days=day)
             whole, real = random.randrange(100), random.choice((1e16, 0.1, -1e16, 7.0))
             price = random.choice((None, Decimal(whole) / 4, Decimal("-9999999.99")))
             wide = Decimal(random.choice((-(10**30), 1, 10**30)))
@@ -135,7 +135,19 @@ def arrived() -> Iterable[tuple[object, ...]]:
                 wild = random.choice((float("inf"), float("nan"), float("-inf")))
             huge = random.choice((2**62, -(2**62), -(2**63), 2**63 - 1, 5, None))
             arrived_ms = latest_ms - GRACE_MS
-            yield unit, 3 * offset, own_ms, arrived_ms, whole, real, price, wide, word, wild, huge
+            yield (
+                arrival_unit,
+                3 * offset,
+                own_ms,
+                arrived_ms,
+                whole,
+                real,
+                price,
+                wide,
+                word,
+                wild,
+                huge,
+            )
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +181,7 @@ def test_shards_give_the_results_of_all_records_at_once(records: DataFrame, kind
     closings = {1: Closing(NEVER_MS, 60), 2: Closing(60, 200)}
 
     def results(tuning: Tuning) -> DataFrame:
-        return unit_windows(records, spec, AGGREGATES, closings, tuning=tuning)
+        return arrival_unit_windows(records, spec, AGGREGATES, closings, tuning=tuning)
 
     cut = in_record_shards(records, spec, ONE_KEY)
     assert cut.select(TIME_SHARD).distinct().count() > 2
@@ -196,7 +208,7 @@ def test_windows_from_the_first_record_on_are_those_of_all_at_once(
         ]
 
     def results(tuning: Tuning) -> DataFrame:
-        return unit_windows(records, spec, aggregates, closings, tuning=tuning)
+        return arrival_unit_windows(records, spec, aggregates, closings, tuning=tuning)
 
     cut = in_running_shards(records, spec, aggregates, KEPT, ONE_KEY)
     assert cut is not None
@@ -238,7 +250,7 @@ def test_sessions_are_cut_where_none_goes_on(records: DataFrame) -> None:
     cut = in_record_shards(records, spec, ONE_KEY)
     assert cut.select(TIME_SHARD).distinct().count() > 2
     assert cut.count() == records.count()
-    windows = [unit_windows(of, spec, AGGREGATES, days) for of in (records, cut)]
+    windows = [arrival_unit_windows(of, spec, AGGREGATES, days) for of in (records, cut)]
     whole, sharded = (found(one, windows[0].columns) for one in windows)
     assert len(whole) > 10
     assert sharded == whole
@@ -251,7 +263,7 @@ def test_sessions_are_cut_where_none_goes_on(records: DataFrame) -> None:
 def test_the_recount_of_sessions_in_shards_is_that_of_all_records(records: DataFrame) -> None:
     """Rules A5, D2: of right, missing, moved and doubled sessions, and of new records."""
     spec, days = SessionWindows(3, GRACE_MS - 3), {1: Closing(NEVER_MS, 120)}
-    windows = unit_windows(records, spec, [], days).where("record_count % 5 != 1")
+    windows = arrival_unit_windows(records, spec, [], days).where("record_count % 5 != 1")
     end_ms = F.col("_window_end_ms") + F.when(F.col("record_count") % 2 == 0, 1).otherwise(0)
     moved = windows.withColumn("_window_end_ms", end_ms)
     judged = windows.unionByName(moved).persist()

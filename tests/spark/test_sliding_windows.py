@@ -36,7 +36,7 @@ from tests.support.spark_cases import (
 from tests.support.strategies import Arrivals, arrivals
 from windows_pipeline.checks.recounts.windows import recount_windows
 from windows_pipeline.incremental.late import late_records as late_rows
-from windows_pipeline.incremental.windows import unit_windows
+from windows_pipeline.incremental.windows import arrival_unit_windows
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "contract" / "sliding.jsonl"
 MILLISECOND = timedelta(milliseconds=1)
@@ -120,7 +120,7 @@ def test_windows_and_late_records_are_those_of_the_oracle(spark: SparkSession, n
     cases = cases_of(DEFINITIONS[name])
     run = SparkRun(spark, cases)
     aggregates = aggregates_of(EVERY_FUNCTION)
-    computed = unit_windows(
+    computed = arrival_unit_windows(
         run.records, run.spec, aggregates, run.closings, tuning=SHORT_SHARDS
     ).persist()
     windows = computed.where(F.col("_window_end_ms").isNotNull()).collect()
@@ -145,7 +145,7 @@ def test_a_late_record_says_what_it_met(spark: SparkSession) -> None:
     ]
     definition = SlidingDefinition(time_difference=10, grace=5, idle_after=60)
     run = SparkRun(spark, [Arrivals(records, 2, definition)])
-    computed = unit_windows(run.records, run.spec, [], run.closings, tuning=SHORT_SHARDS)
+    computed = arrival_unit_windows(run.records, run.spec, [], run.closings, tuning=SHORT_SHARDS)
     rows = late_rows(
         run.records, computed, run.spec, ["whole", "real"], list(run.closings)
     ).collect()
@@ -170,7 +170,7 @@ def recounted(run: SparkRun, windows: DataFrame) -> list[Row]:
 
 def evident(run: SparkRun, records: DataFrame) -> DataFrame:
     """The windows of some records."""
-    computed = unit_windows(records, run.spec, [], run.closings, tuning=SHORT_SHARDS)
+    computed = arrival_unit_windows(records, run.spec, [], run.closings, tuning=SHORT_SHARDS)
     return computed.where(F.col("_window_end_ms").isNotNull())
 
 
@@ -192,7 +192,7 @@ def test_the_evidence_counts_the_same_as_the_kernel(spark: SparkSession, name: s
     held = [row for i, case in enumerate(cases) for row in held_by(i, case)]
     unheld = [
         (
-            *run.case_and_unit(row["_computed_day"]),
+            *run.case_and_arrival_unit(row["_computed_day"]),
             row.key,
             row["_event_time_ms"],
             row["_close_time_ms"],
@@ -205,24 +205,31 @@ def test_the_evidence_counts_the_same_as_the_kernel(spark: SparkSession, name: s
     counted: Counter[tuple[Any, ...]] = Counter()
     for row in of_records:
         if row.counted is not None:
-            counted[*run.case_and_unit(row["_computed_day"]), row.key] += row.counted
+            counted[*run.case_and_arrival_unit(row["_computed_day"]), row.key] += row.counted
     expected: Counter[tuple[Any, ...]] = Counter()
-    for number, unit, key, *_, is_held in held:
-        expected[number, unit, key] += is_held
+    for number, arrival_unit, key, *_, is_held in held:
+        expected[number, arrival_unit, key] += is_held
     assert counted == expected
 
 
 def held_by(number: int, case: Arrivals) -> list[Held]:
-    """Whether a window counts each record that came in time, after its own unit."""
+    """Whether a window counts each record that came in time, after its own arrival unit."""
     met = close_times_met(case.records, case.definition)
     rows = []
-    for unit in range(case.units):
-        windows = windows_after(case.records, unit, case.definition)
+    for arrival_unit in range(case.arrival_units):
+        windows = windows_after(case.records, arrival_unit, case.definition)
         counted = {record.id for window in windows for record in window.records}
         rows += [
-            (number, unit, record.key, record.event_time, int(met[record.id]), record.id in counted)
+            (
+                number,
+                arrival_unit,
+                record.key,
+                record.event_time,
+                int(met[record.id]),
+                record.id in counted,
+            )
             for record in case.records
-            if record.unit == unit
+            if record.arrival_unit == arrival_unit
             if reason_late(record, met[record.id], case.definition) is None
         ]
     return rows
@@ -236,20 +243,20 @@ def test_the_evidence_tells_windows_that_miss_a_record(spark: SparkSession) -> N
     shown = run.records.where("NOT (source_partition = '0' AND offset = 0)")
     beside = recounted(run, evident(run, shown))
     different = {
-        (*run.case_and_unit(row["_computed_day"]), row.key, row["_window_start_ms"])
+        (*run.case_and_arrival_unit(row["_computed_day"]), row.key, row["_window_start_ms"])
         for row in beside
         if row.is_window and row.record_count != row.recount
     }
     stood = {
-        (*run.case_and_unit(row["_computed_day"]), row.key, row["_window_start_ms"])
+        (*run.case_and_arrival_unit(row["_computed_day"]), row.key, row["_window_start_ms"])
         for row in beside
         if row.is_window
     }
     holding = {
-        (number, unit, window.key, window.start)
+        (number, arrival_unit, window.key, window.start)
         for number, case in enumerate(cases)
-        for unit in range(case.units)
-        for window in windows_after(case.records, unit, case.definition)
+        for arrival_unit in range(case.arrival_units)
+        for window in windows_after(case.records, arrival_unit, case.definition)
         if any(record.id[1:] == (0, 0) for record in window.records)
     }
     assert different == holding & stood

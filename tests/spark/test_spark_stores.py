@@ -75,7 +75,7 @@ def test_the_rows_are_those_of_the_other_reader(tmp_path: Path, spark: SparkSess
     for day in range(2):
         rows = [row(key, start, day) for start in STARTS[day::2] for key in KEYS]
         write_rows(final, rows)
-    parts = {"source_partition": "0", "rows": 1, "unit_rejected": 0}
+    parts = {"source_partition": "0", "rows": 1, "arrival_unit_rejected": 0}
     write_rows(
         source_tables(pipeline, warehouse).arrival_log,
         [{**parts, "arrival_unit": date(2013, 1, 1), "watermark": at(45)}],

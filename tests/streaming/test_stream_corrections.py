@@ -56,13 +56,13 @@ def test_a_correction_and_a_micro_batch_see_each_other(
         add_rows(table, [("a", ms, 1)])
 
     def begin(result: BatchResult) -> None:
-        (unit,) = result.units
-        correction = Correction(1, unit, unit, "why", 0, 0)
+        (arrival_unit,) = result.arrival_units
+        correction = Correction(1, arrival_unit, arrival_unit, "why", 0, 0)
         mark_begun(spark, tables.corrections, correction)
 
     def planned() -> CorrectionPlan:
-        units = tables.keyed_windows.read(spark).select("arrival_unit").collect()
-        first = min(units).arrival_unit
+        arrival_units = tables.keyed_windows.read(spark).select("arrival_unit").collect()
+        first = min(arrival_units).arrival_unit
         return plan_correction(spark, pipeline, "sums", own, first, None, "why")
 
     # A correction that begins after the stream did.

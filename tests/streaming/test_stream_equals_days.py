@@ -132,7 +132,7 @@ def test_a_stream_of_files_that_is_killed_between_tables_equals_a_run(
             run_stream(*of_pipeline, on_batch=end, tuning=SMALL_RANGES)
         run_stream(*of_pipeline, on_batch=results.append, tuning=SMALL_RANGES)
 
-    assert [(result.batch, result.units) for result in results] == [
+    assert [(result.batch, result.arrival_units) for result in results] == [
         (0, [day(1), day(2)]),
         (1, [day(2), day(3)]),
     ]
@@ -395,8 +395,8 @@ def checks_know_from_the_log_that_a_stream_fills_it(
     shutil.rmtree(Path(own.landing) / "data" / "2026-11-01")
     by_hand = pipeline.source.model_copy(update={"stream": False})
     job = RawEventsJob(pipeline.model_copy(update={"source": by_hand}), own)
-    units = [datetime(2026, 11, number, tzinfo=UTC).date() for number in (1, 2, 3)]
-    judged = check_published(job, spark, units)
+    arrival_units = [datetime(2026, 11, number, tzinfo=UTC).date() for number in (1, 2, 3)]
+    judged = check_published(job, spark, arrival_units)
     # No record has a value in column `later`.
     broken = [one for one in judged if not one.passed]
     assert {one.check.name for one in broken} == {"columns_have_values"}

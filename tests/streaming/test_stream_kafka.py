@@ -44,7 +44,7 @@ HOPS_POLICY = Policy(size=10, advance=5, lateness=8, interval=3)
 
 
 def oracle_firings_of(case: Arrivals, policy: Policy) -> list[str]:
-    """Rules A1, A4, E2: of the merge of the partitions, a micro-batch being a unit."""
+    """Rules A1, A4, E2: of the merge of the partitions, a micro-batch being an arrival unit."""
     merged = [record for _, record in merged_in(*case)]
     wanted = []
     for one in firings([(record.key, record.event_time) for record in merged], policy):
@@ -95,16 +95,16 @@ def test_a_topic_of_several_partitions_is_the_oracles(
     }
     pipeline, own = declared_pipeline(tmp_path, settings, source, window, hops=HOPS)
 
-    def send(unit: int) -> None:
+    def send(arrival_unit: int) -> None:
         records: list[Record] = [
             (one.source_partition, None, as_json(one.key, one.event_time, one.values["whole"]), 0)
             for one in case.records
-            if one.unit == unit
+            if one.arrival_unit == arrival_unit
         ]
         broker.send("numbers", records)
 
     def goes_on(result: BatchResult) -> None:
-        if result.batch == case.units - 1:
+        if result.batch == case.arrival_units - 1:
             raise KilledError
         send(result.batch + 1)
 
@@ -112,7 +112,8 @@ def test_a_topic_of_several_partitions_is_the_oracles(
     for kill in (("raw_events", "after"), ("firings", "before")):
         run_until_killed(spark, pipeline, own, *kill)
     run_stream(spark, pipeline, own)
-    # The other units come while it runs; it is killed before Spark notes the last micro-batch.
+    # The other arrival units come while it runs; it is killed before Spark notes the last
+    # micro-batch.
     send(1)
     with pytest.raises(KilledError):
         run_stream(spark, pipeline, own, every="0 seconds", on_batch=goes_on)
@@ -126,13 +127,15 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         "record_count",
         "total",
     )
-    expected = final_windows(case.records, case.units, definition, {"total": ("sum", "whole")})
+    expected = final_windows(
+        case.records, case.arrival_units, definition, {"total": ("sum", "whole")}
+    )
     assert expected
     assert sorted(map(repr, map(tuple, found.collect()))) == sorted(
         repr((*row[1:7], row.values["total"])) for row in expected
     )
     late = tables.late_records.read(spark).select("source_partition", "offset", "reason")
-    listed = late_records(case.records, case.units, definition)
+    listed = late_records(case.records, case.arrival_units, definition)
     assert listed
     assert sorted(map(tuple, late.collect())) == sorted(
         (str(row.record.source_partition), row.record.offset, row.reason) for row in listed
@@ -153,14 +156,14 @@ def require_right_running_maxima(spark: SparkSession, job: RawEventsJob) -> None
     """Rule A4: those of partitions that woke, too; another decision's than their own is wrong."""
     tables = source_tables(job.pipeline, job.settings.warehouse)
     log = read_log(spark, tables.arrival_log)
-    units = sorted({row.arrival_unit for row in log})
+    arrival_units = sorted({row.arrival_unit for row in log})
 
     def failed(raw: DataFrame) -> list[str]:
-        others = [table.of_units(spark, units) for table in job.tables[1:]]
-        (batch,) = job.check_batches(spark, units, [raw, *others], log)
+        others = [table.of_arrival_units(spark, arrival_units) for table in job.tables[1:]]
+        (batch,) = job.check_batches(spark, arrival_units, [raw, *others], log)
         return [found.check.name for found in validate(batch) if not found.passed]
 
-    raw = tables.raw_events.of_units(spark, units)
+    raw = tables.raw_events.of_arrival_units(spark, arrival_units)
     assert failed(raw) == []
     last_ms = max(row.watermark_ms for row in log if row.watermark_ms is not None)
     before = raw.where(F.unix_millis("running_max") < last_ms)

@@ -207,18 +207,22 @@ class StreamMachine(RuleBasedStateMachine):
     @rule(which=st.lists(st.booleans(), min_size=8, max_size=8))
     def backfill(self, which: list[bool]) -> None:
         """Rules E1, E4: computes some days again; every row stays the same."""
-        units = self._units()
-        wanted = [unit for number, unit in enumerate(units) if which[number % len(which)]]
-        self._backfill(wanted or units[-1:])
+        arrival_units = self._arrival_units()
+        wanted = [
+            arrival_unit
+            for number, arrival_unit in enumerate(arrival_units)
+            if which[number % len(which)]
+        ]
+        self._backfill(wanted or arrival_units[-1:])
 
     def teardown(self) -> None:
         if not hasattr(self, "landed"):
             return
         self.arrive([("b", CLOSES_ALL_MS, 0)])
         self._run()
-        self._backfill(self._units())
+        self._backfill(self._arrival_units())
         raw = RawEventsJob(self.pipeline, self.settings)
-        checked = check_published(raw, self.spark, self._units())
+        checked = check_published(raw, self.spark, self._arrival_units())
         assert [one.check.name for one in checked if not one.passed] == []
         rejected = source_tables(self.pipeline, self.settings.warehouse).rejected_records
         assert len(stored_rows(rejected)) == sum(one.k is None for one in self.landed)
@@ -267,16 +271,16 @@ class StreamMachine(RuleBasedStateMachine):
         run_stream(self.spark, self.pipeline, self.settings, append=append)
         self.waits = False
 
-    def _units(self) -> list[date]:
+    def _arrival_units(self) -> list[date]:
         log = source_tables(self.pipeline, self.settings.warehouse).arrival_log
         return sorted({row["arrival_unit"] for row in named_rows(log)})
 
-    def _backfill(self, units: list[date]) -> None:
+    def _backfill(self, arrival_units: list[date]) -> None:
         own = window_tables(self.pipeline, "sums", self.settings.warehouse)
         published = (own.final_windows, own.late_records, own.alerts)
         before = [texts(stored_rows(table)) for table in published]
         for job in window_jobs(self.pipeline, "sums", self.settings):
-            result = run_job(job, self.spark, units)
+            result = run_job(job, self.spark, arrival_units)
             broken = {one.check.name for one in result.checks if not one.passed}
             assert broken <= {"closed_through"}  # of days without a later record
         assert [texts(stored_rows(table)) for table in published] == before

@@ -27,7 +27,7 @@ FILES = [f"part-{number}" for number in (7, 3, 11, 0, 10, 2, 5, 1, 9, 4, 6, 8)]
 class Judged(NamedTuple):
     """A record as `judged_records` returns it; `n` identifies it."""
 
-    unit: date
+    arrival_unit: date
     file: str
     reason: str | None
     source_partition: str | None
@@ -54,14 +54,14 @@ def log_state() -> LogState:
 def judged(draw: Random, records: int) -> list[Judged]:
     rows = []
     for n in range(records):
-        unit = draw.choice([DAY, NEXT])
+        arrival_unit = draw.choice([DAY, NEXT])
         # The names sort otherwise than their numbers.
         file = draw.choice(FILES)
         if draw.random() < 0.1:
-            rows.append(Judged(unit, file, "null_key", None, None, None, n))
+            rows.append(Judged(arrival_unit, file, "null_key", None, None, None, n))
             continue
         partition = draw.choice(["ahead", "behind", "new"])
-        rows.append(Judged(unit, file, None, partition, "k", draw.randrange(12_000), n))
+        rows.append(Judged(arrival_unit, file, None, partition, "k", draw.randrange(12_000), n))
     return rows
 
 
@@ -72,12 +72,14 @@ def in_one_pass(
     rank = {file: at for at, file in enumerate(files or sorted({row.file for row in rows}))}
     found: dict[int, tuple[int, int]] = {}
     parts: list[BatchPart] = []
-    for unit_partition in sorted(
-        {(r.unit, r.source_partition) for r in rows if r.source_partition}
+    for arrival_unit_partition in sorted(
+        {(r.arrival_unit, r.source_partition) for r in rows if r.source_partition}
     ):
-        unit, partition = unit_partition
+        arrival_unit, partition = arrival_unit_partition
         logged = [
-            row for row in before.log if (row.arrival_unit, row.source_partition) == unit_partition
+            row
+            for row in before.log
+            if (row.arrival_unit, row.source_partition) == arrival_unit_partition
         ]
         first = 1 + max(
             (row.last_offset for row in logged if row.last_offset is not None), default=-1
@@ -85,7 +87,11 @@ def in_one_pass(
         own_ms = before.stream_time_ms.get(str(partition), NEVER_MS)
         known = [row.max_event_time_ms for row in logged if row.max_event_time_ms is not None]
         running = max([*known, before.watermark_ms if before.watermark_ms > own_ms else NEVER_MS])
-        mine = [row for row in rows if (row.unit, row.source_partition) == unit_partition]
+        mine = [
+            row
+            for row in rows
+            if (row.arrival_unit, row.source_partition) == arrival_unit_partition
+        ]
         mine.sort(key=lambda row: (rank[row.file], row.event_time_ms, row.key, row.n))
         for at, row in enumerate(mine):
             assert row.event_time_ms is not None
@@ -94,7 +100,7 @@ def in_one_pass(
         times = [row.event_time_ms for row in mine if row.event_time_ms is not None]
         assert partition is not None
         parts.append(
-            BatchPart(unit, partition, first, first + len(mine) - 1, len(mine), max(times))
+            BatchPart(arrival_unit, partition, first, first + len(mine) - 1, len(mine), max(times))
         )
     return found, parts
 
@@ -116,7 +122,7 @@ def require_as_one(rows: list[Judged], frame: DataFrame, *, ranges: int | None =
     }
     assert numbers == expected
     assert sorted(found.parts) == sorted(parts)
-    assert found.rejected == Counter(row.unit for row in rows if row.reason)
+    assert found.rejected == Counter(row.arrival_unit for row in rows if row.reason)
     assert set(found.records.columns) == {*frame.columns, "offset", "_running_max_ms"}
     assert found.records.count() == len(rows)
 
@@ -155,7 +161,7 @@ def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int
 
 @pytest.mark.parametrize("offsets_per_stretch", [7, 1_000])
 @pytest.mark.parametrize(
-    ("partition", "unit", "known_ms"),
+    ("partition", "arrival_unit", "known_ms"),
     [
         ("ahead", NEXT, NEVER_MS),  # another day: its running maxima start again
         ("ahead", DAY, 9_000),
@@ -166,13 +172,13 @@ def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int
 def test_records_keep_the_offsets_of_their_topic(
     spark: SparkSession,
     partition: str,
-    unit: date,
+    arrival_unit: date,
     known_ms: int,
     offsets_per_stretch: int,
 ) -> None:
     draw = Random(22)
     rows = [
-        (unit, "", "null_key" if draw.random() < 0.1 else None, draw.randrange(12_000), n)
+        (arrival_unit, "", "null_key" if draw.random() < 0.1 else None, draw.randrange(12_000), n)
         for n in range(20, 120)
     ]
     times = f"_event_time_ms bigint, {OFFSET} bigint"
@@ -193,9 +199,9 @@ def test_records_keep_the_offsets_of_their_topic(
     assert numbers == expected
     rejected = sum(reason is not None for _, _, reason, _, _ in rows)
     assert found.parts == [
-        BatchPart(unit, partition, 20, 119, 100 - rejected, largest_ms, rejected)
+        BatchPart(arrival_unit, partition, 20, 119, 100 - rejected, largest_ms, rejected)
     ]
-    assert found.rejected == {unit: rejected}
+    assert found.rejected == {arrival_unit: rejected}
 
 
 @pytest.mark.parametrize("records", [0, 3])

@@ -121,24 +121,34 @@ def stream_times(records: Sequence[Record]) -> list[int]:
 
 
 def merged_in(
-    records: Sequence[Record], units: int, definition: Definition
+    records: Sequence[Record], arrival_units: int, definition: Definition
 ) -> list[tuple[int, Record]]:
-    """Rules A1, A4: records in the order of the merge, each with the unit that merged it.
+    """Rules A1, A4: records in the order of the merge, each with the arrival unit that merged it.
 
     A record of a source partition that resumes meets at least the watermark, and does
     not come before records that are merged already.
     """
-    after = [frontier_after(records, unit, definition) for unit in range(-1, units)]
+    after = [
+        frontier_after(records, arrival_unit, definition)
+        for arrival_unit in range(-1, arrival_units)
+    ]
     placed = []
     for record, stream_time in zip(records, stream_times(records), strict=True):
-        before = after[record.unit]
+        before = after[record.arrival_unit]
         own = Position(max(stream_time, before.stream_time), record.source_partition)
         position = max(own, before)
-        held = (unit for unit in range(record.unit, units) if position <= after[unit + 1])
-        unit = next(held, None)
-        if unit is not None:
-            placed.append((position, record.id, unit, record))
-    return [(unit, record) for *_, unit, record in sorted(placed, key=lambda row: row[:2])]
+        held = (
+            arrival_unit
+            for arrival_unit in range(record.arrival_unit, arrival_units)
+            if position <= after[arrival_unit + 1]
+        )
+        arrival_unit = next(held, None)
+        if arrival_unit is not None:
+            placed.append((position, record.id, arrival_unit, record))
+    return [
+        (arrival_unit, record)
+        for *_, arrival_unit, record in sorted(placed, key=lambda row: row[:2])
+    ]
 
 
 @st.composite

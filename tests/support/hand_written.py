@@ -10,11 +10,11 @@ SUM: Aggregates = {"total": ("sum", "v")}
 
 
 def arriving(
-    *times: int, unit: int = 0, source_partition: int = 0, first: int = 0, key: Key = "k"
+    *times: int, arrival_unit: int = 0, source_partition: int = 0, first: int = 0, key: Key = "k"
 ) -> list[Record]:
     """Records of one key in arrival order, each with its time as its value."""
     return [
-        Record(unit, source_partition, first + i, key, time, {"v": time})
+        Record(arrival_unit, source_partition, first + i, key, time, {"v": time})
         for i, time in enumerate(times)
     ]
 

@@ -104,7 +104,7 @@ class Asked(NamedTuple):
 
 
 def whole_input(records: Sequence[Record], definition: Definition) -> Asked:
-    """All records as one unit (rules A2 to A4): S of each, and the slowest partition's last."""
+    """All records in one arrival unit (rules A2 to A4): S of each, and the slowest partition's."""
     stream_times: dict[int, int] = {}
     reads = []
     delay_ms = close_delay(definition)
@@ -116,29 +116,31 @@ def whole_input(records: Sequence[Record], definition: Definition) -> Asked:
     return Asked(definition, reads, NEVER_MS, close_after_ms)
 
 
-def by_unit(case: ArrivalsOf[Any]) -> dict[int, Asked]:
-    """Each unit as a computed day, with the records of all units up to it (rule E4)."""
-    records, units, definition = case
+def by_arrival_unit(case: ArrivalsOf[Any]) -> dict[int, Asked]:
+    """Each arrival unit as a computed day, with the records of all up to it (rule E4)."""
+    records, arrival_units, definition = case
     positions = positions_met(records, definition)
     delay_ms = close_delay(definition)
 
-    def close_ms(unit: int) -> int:
-        close_time = close_time_after(records, unit, definition)
+    def close_ms(arrival_unit: int) -> int:
+        close_time = close_time_after(records, arrival_unit, definition)
         return int(close_time) if close_time > NEVER_MS else NEVER_MS
 
     return {
-        unit: Asked(
+        arrival_unit: Asked(
             definition,
             [
-                ReadRecord(record, int(time) - delay_ms, partition, record.unit == unit)
+                ReadRecord(
+                    record, int(time) - delay_ms, partition, record.arrival_unit == arrival_unit
+                )
                 for record in records
-                if record.unit <= unit
+                if record.arrival_unit <= arrival_unit
                 for time, partition in [positions[record.id]]
             ],
-            close_ms(unit - 1),
-            close_ms(unit),
+            close_ms(arrival_unit - 1),
+            close_ms(arrival_unit),
         )
-        for unit in range(units)
+        for arrival_unit in range(arrival_units)
     }
 
 
@@ -149,7 +151,7 @@ def windows_of(
     cuts: Sequence[int] = (),
     random: Random | None = None,
 ) -> list[WindowRow]:
-    """The kernel's windows as the oracle writes them; a row's unit is its computed day.
+    """The kernel's windows as the oracle writes them; a row's arrival unit is its computed day.
 
     Args:
         asked: The records and windows of each computed day, all in one input.
@@ -256,7 +258,7 @@ def _row(number: int, read: ReadRecord, keys: Keys) -> dict[str, Any]:
         "_close_time_ms": read.close_time_ms,
         "_is_new": read.is_new,
         "merged_as": read.merged_as,
-        "arrival_unit": record.unit,
+        "arrival_unit": record.arrival_unit,
         "source_partition": record.source_partition,
         "offset": record.offset,
         **record.values,

@@ -1,4 +1,4 @@
-"""A pipeline of every kind of window, on tiny records of three units, for tests."""
+"""A pipeline of every kind of window, on tiny records of three arrival units, for tests."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from windows_pipeline.storage.tables import (
 )
 
 FIRST_DAY = date(2026, 11, 1)
-UNITS = 3
+ARRIVAL_UNITS = 3
 RECORDS_A_DAY = 26
 DAYS_WHOLE = (range(RECORDS_A_DAY),)
-DAYS = [FIRST_DAY + timedelta(days=unit) for unit in range(UNITS)]
+DAYS = [FIRST_DAY + timedelta(days=arrival_unit) for arrival_unit in range(ARRIVAL_UNITS)]
 EXPRESSIONS: dict[str, tuple[str, str | Computed]] = {
     "total": ("sum", "whole"),
     "many": ("count", Computed(None, (">", "whole", 3))),
@@ -108,11 +108,11 @@ ALERTS = {"hops": BUSY | LARGE_ALERT, "sessions": BUSY, "slides": BUSY, "forward
 
 
 def arrived() -> list[Record]:
-    """Records of three keys in three units: before 1970 too, late, and on bounds."""
+    """Records of three keys in three arrival units: before 1970 too, late, and on bounds."""
     random = Random(450)
     records = []
     time = -30
-    for unit in range(UNITS):
+    for arrival_unit in range(ARRIVAL_UNITS):
         for offset in range(RECORDS_A_DAY):
             time += random.choice((0, 0, 1, 2, 4, 5))
             behind = random.choice((0, 0, 1, 3, 8, 14, 24))
@@ -121,7 +121,7 @@ def arrived() -> list[Record]:
                 key, of_key = "c", time
             amount = random.choice((LARGE, Decimal("0.10"), Decimal("-7.35"), None))
             values = {"whole": random.randrange(9), "amount": amount}
-            records.append(Record(unit, 0, offset, key, of_key, values))
+            records.append(Record(arrival_unit, 0, offset, key, of_key, values))
     return records
 
 
@@ -189,13 +189,15 @@ def declare(settings: Settings, folder: Path, pieces: Sequence[range], **fields:
         fields: What else to say of the source.
     """
     records = arrived()
-    for unit, day in enumerate(DAYS):
+    for arrival_unit, day in enumerate(DAYS):
         for number, piece in enumerate(pieces):
             landed = folder / "data" / day.isoformat() / f"{number}.jsonl"
             landed.parent.mkdir(parents=True, exist_ok=True)
-            of_file = [one for one in records if one.unit == unit and one.offset in piece]
+            of_file = [
+                one for one in records if one.arrival_unit == arrival_unit and one.offset in piece
+            ]
             landed.write_text("".join(map(line, of_file)))
-            written_at = 1_000_000_000 + unit * len(pieces) + number
+            written_at = 1_000_000_000 + arrival_unit * len(pieces) + number
             os.utime(landed, (written_at, written_at))
     # A number of more digits than its type has is rejected, not rounded.
     with landed.open("a") as file:

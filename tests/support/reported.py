@@ -78,7 +78,7 @@ def _logged(day: date) -> dict[str, Any]:
         "source_partition": "0",
         "rows": 100 if day == DAYS[0] else 0,
         "max_event_time": NOON,
-        "unit_rejected": int(day == DAYS[1]),
+        "arrival_unit_rejected": int(day == DAYS[1]),
         "watermark": NOON,
     }
 

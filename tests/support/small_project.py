@@ -123,7 +123,7 @@ class SmallProject:
         return [tuple(row[name] for name in names) for row in in_order]
 
     def all_rows(self) -> dict[str, list[tuple[object, ...]]]:
-        """The rows of all results, without their units and micro-batches."""
+        """The rows of all results, without their arrival units and micro-batches."""
         tables = {**vars(self.source), **vars(self.windows)}
         names = ("final_windows", "late_records", "rejected_records")
         return {
@@ -132,15 +132,23 @@ class SmallProject:
         }
 
     def results_of(self, names: Sequence[str]) -> dict[str, list[tuple[object, ...]]]:
-        """All results of some definitions, without their units, micro-batches and the folder."""
+        """The results of some definitions, without arrival units, micro-batches and the folder."""
         found = {}
         for name in names:
             tables = window_tables(self.pipeline, name, self.settings.warehouse)
             fired = firing_tables(self.pipeline, name, self.settings.warehouse)
             of_name = [tables.final_windows, tables.alerts, tables.failed_windows]
             for table in of_name if fired is None else [*of_name, *fired.all]:
-                units = ("arrival_unit", "record_arrival_unit", "fired_after_unit", "fired_after")
-                rows = [tuple(map(self._without_folder, row)) for row in stored_rows(table, *units)]
+                arrival_units = (
+                    "arrival_unit",
+                    "record_arrival_unit",
+                    "fired_after_arrival_unit",
+                    "fired_after",
+                )
+                rows = [
+                    tuple(map(self._without_folder, row))
+                    for row in stored_rows(table, *arrival_units)
+                ]
                 found[table.name.removeprefix("p/")] = sorted(rows, key=repr)
         return found
 

@@ -111,9 +111,9 @@ class SparkAnswer(NamedTuple):
     late: list[LateRow]
 
 
-def day_of(unit: int) -> date:
-    """The arrival day that stands for an oracle's unit."""
-    return FIRST_DAY + timedelta(days=unit)
+def day_of(arrival_unit: int) -> date:
+    """The arrival day that stands for an oracle's arrival unit."""
+    return FIRST_DAY + timedelta(days=arrival_unit)
 
 
 @overload
@@ -147,35 +147,38 @@ def _aggregate(name: str, function: str, column: str) -> Aggregate:
     return Aggregate(name, Function.PERCENTILE, column, percentage)
 
 
-def log_of(records: Sequence[Record], units: int) -> list[ArrivedPart]:
-    """The arrival log's rows; a unit without records has one without a source partition."""
+def log_of(records: Sequence[Record], arrival_units: int) -> list[ArrivedPart]:
+    """The arrival log's rows; that of an arrival unit without records has no source partition."""
     largest: dict[tuple[int, int], int] = {}
     for record in records:
-        unit_partition = (record.unit, record.source_partition)
-        largest[unit_partition] = max(
-            record.event_time, largest.get(unit_partition, record.event_time)
+        arrival_unit_partition = (record.arrival_unit, record.source_partition)
+        largest[arrival_unit_partition] = max(
+            record.event_time, largest.get(arrival_unit_partition, record.event_time)
         )
-    rows = [ArrivedPart(day_of(unit), str(each), time) for (unit, each), time in largest.items()]
-    empty = set(range(units)) - {record.unit for record in records}
-    return rows + [ArrivedPart(day_of(unit), None, None) for unit in sorted(empty)]
+    rows = [
+        ArrivedPart(day_of(arrival_unit), str(each), time)
+        for (arrival_unit, each), time in largest.items()
+    ]
+    empty = set(range(arrival_units)) - {record.arrival_unit for record in records}
+    return rows + [ArrivedPart(day_of(arrival_unit), None, None) for arrival_unit in sorted(empty)]
 
 
 def timeline_of(case: Arrivals) -> Timeline:
     """The scan of a case's log."""
-    log = log_of(case.records, case.units)
+    log = log_of(case.records, case.arrival_units)
     return build_timeline(log, FIRST_DAY, case.definition.idle_after)
 
 
 def running_maxima(records: Sequence[Record]) -> dict[RecordId, int]:
-    """The largest event time of each record's unit and source partition up to it (rule A2)."""
+    """The largest event time up to each record, in its arrival unit and partition (rule A2)."""
     largest: dict[tuple[int, int], int] = {}
     maxima = {}
     for record in sorted(records, key=lambda record: record.id):
-        unit_partition = (record.unit, record.source_partition)
-        largest[unit_partition] = max(
-            record.event_time, largest.get(unit_partition, record.event_time)
+        arrival_unit_partition = (record.arrival_unit, record.source_partition)
+        largest[arrival_unit_partition] = max(
+            record.event_time, largest.get(arrival_unit_partition, record.event_time)
         )
-        maxima[record.id] = largest[unit_partition]
+        maxima[record.id] = largest[arrival_unit_partition]
     return maxima
 
 
@@ -185,17 +188,17 @@ def records_met(case: Arrivals, timeline: Timeline, reads: Iterable[Read]) -> li
     grace_ms = case.definition.grace
     met = []
     for read in reads:
-        unit = timeline.unit(read.arrival_unit)
-        assert unit is not None
+        arrival_unit = timeline.arrival_unit(read.arrival_unit)
+        assert arrival_unit is not None
         for record in case.records:
             is_new = read.arrival_unit == read.computed_day
-            if day_of(record.unit) != read.arrival_unit:
+            if day_of(record.arrival_unit) != read.arrival_unit:
                 continue
             if not is_new and record.event_time < read.from_ms:
                 continue
-            before = unit.stream_time_before_ms.get(str(record.source_partition))
+            before = arrival_unit.stream_time_before_ms.get(str(record.source_partition))
             known = [time for time in (maxima[record.id], before) if time is not None]
-            close_time = max(*known, unit.watermark_before_ms) - grace_ms
+            close_time = max(*known, arrival_unit.watermark_before_ms) - grace_ms
             met.append(Met(day_number(read.computed_day), is_new, record, close_time))
     return met
 
@@ -203,53 +206,58 @@ def records_met(case: Arrivals, timeline: Timeline, reads: Iterable[Read]) -> li
 def look_back(
     timeline: Timeline, days: Sequence[date], lookback_ms: int, grace_ms: int
 ) -> list[Read]:
-    """Which units' records the windows of the given days need, where windows are of one length.
+    """The arrival units whose records the days' windows need, if windows are of one length.
 
-    A unit's windows end at or after the close time before it; what they hold lies at most
+    An arrival unit's windows end at or after the close time before it; what they hold lies at most
     `lookback_ms` before that.
     """
-    units = [unit for day in days if (unit := timeline.unit(day)) is not None]
-    closes_ms = {unit.day: close_ms(unit.watermark_before_ms, grace_ms) for unit in units}
+    arrival_units = [
+        arrival_unit for day in days if (arrival_unit := timeline.arrival_unit(day)) is not None
+    ]
+    closes_ms = {
+        arrival_unit.day: close_ms(arrival_unit.watermark_before_ms, grace_ms)
+        for arrival_unit in arrival_units
+    }
     from_ms = {day: max(close - lookback_ms, NEVER_MS) for day, close in closes_ms.items()}
     return reads_from(timeline, from_ms)
 
 
-def reads_of(case: Arrivals, timeline: Timeline, units: Iterable[int]) -> list[Read]:
-    """What the given units' windows need."""
-    days = [day_of(unit) for unit in units]
+def reads_of(case: Arrivals, timeline: Timeline, arrival_units: Iterable[int]) -> list[Read]:
+    """What the given arrival units' windows need."""
+    days = [day_of(arrival_unit) for arrival_unit in arrival_units]
     return look_back(timeline, days, lookback_ms(spec_of(case.definition)), case.definition.grace)
 
 
-def closings_of(units: Iterable[ArrivalUnit], grace_ms: int) -> dict[int, Closing]:
-    """The close times around each unit, by the number of the computed day."""
+def closings_of(arrival_units: Iterable[ArrivalUnit], grace_ms: int) -> dict[int, Closing]:
+    """The close times around each arrival unit, by the number of the computed day."""
     return {
-        day_number(unit.day): Closing(
-            close_ms(unit.watermark_before_ms, grace_ms),
-            close_ms(unit.watermark_after_ms, grace_ms),
+        day_number(arrival_unit.day): Closing(
+            close_ms(arrival_unit.watermark_before_ms, grace_ms),
+            close_ms(arrival_unit.watermark_after_ms, grace_ms),
         )
-        for unit in units
+        for arrival_unit in arrival_units
     }
 
 
 def run_kernel(
     case: Arrivals,
     aggregates: Aggregates,
-    units: Iterable[int] | None = None,
+    arrival_units: Iterable[int] | None = None,
     cuts: Sequence[int] = (),
     *,
     with_failed: bool = False,
 ) -> SparkAnswer:
-    """Computes the given units (None for all) with the kernel, in one run.
+    """Computes the given arrival units (None for all) with the kernel, in one run.
 
     Args:
         case: The records and windows.
         aggregates: What to compute.
-        units: The computed days.
+        arrival_units: The computed days.
         cuts: Where the sorted records are cut into batches, counted around the end.
         with_failed: Whether an aggregate that can't be computed is null (rule G3).
     """
     timeline = timeline_of(case)
-    wanted = range(case.units) if units is None else units
+    wanted = range(case.arrival_units) if arrival_units is None else arrival_units
     met = records_met(case, timeline, reads_of(case, timeline, wanted))
     return answer_from(case, aggregates, met, cuts, with_failed=with_failed)
 
@@ -263,7 +271,7 @@ def answer_from(
     with_failed: bool = False,
 ) -> SparkAnswer:
     """The kernel's answer for records as they were met; see `run_kernel`."""
-    closings = closings_of(timeline_of(case).units, case.definition.grace)
+    closings = closings_of(timeline_of(case).arrival_units, case.definition.grace)
     return kernel_answer(case.definition, closings, aggregates, met, cuts, with_failed=with_failed)
 
 
@@ -280,7 +288,7 @@ def kernel_answer(
     reasons = [reason_late(each.record, each.close_time_ms, definition) for each in met]
     in_time = [each for each, reason in zip(met, reasons, strict=True) if reason is None]
     on_arrival = [
-        LateRow(each.record.unit, each.record.id, reason)
+        LateRow(each.record.arrival_unit, each.record.id, reason)
         for each, reason in zip(met, reasons, strict=True)
         if reason is not None and each.is_new
     ]
@@ -345,10 +353,10 @@ def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBat
     return cut_up(pa.RecordBatch.from_pylist(rows, _READ_SCHEMA), ["_computed_day", "key"], cuts)
 
 
-def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> WindowRow:
+def window_row(row: Mapping[str, Any], arrival_unit: int, aggregates: Aggregates) -> WindowRow:
     """A window of the engine as the oracle writes it."""
     return WindowRow(
-        unit,
+        arrival_unit,
         row["key"],
         row["_window_start_ms"],
         row["_window_end_ms"],
@@ -373,7 +381,7 @@ class SparkRun:
     stand one behind the other, so that no case knows of another.
 
     Attributes:
-        records: What `records_to_read` gives for all of them, every unit a computed day.
+        records: What `records_to_read` gives for all of them, every arrival unit a computed day.
         spec: Their windows.
         closings: By computed day, the close times around it.
     """
@@ -381,49 +389,55 @@ class SparkRun:
     def __init__(self, spark: SparkSession, cases: Sequence[Arrivals]) -> None:
         definition = cases[0].definition
         self.spec = spec_of(definition)
-        self._first_units = [sum(case.units for case in cases[:i]) for i in range(len(cases))]
-        units: list[ArrivalUnit] = []
+        self._first_arrival_units = [
+            sum(case.arrival_units for case in cases[:i]) for i in range(len(cases))
+        ]
+        arrival_units: list[ArrivalUnit] = []
         reads: list[Read] = []
         raw: list[tuple[object, ...]] = []
-        for first, case in zip(self._first_units, cases, strict=True):
+        for first, case in zip(self._first_arrival_units, cases, strict=True):
             assert spec_of(case.definition) == self.spec
-            moved = [replace(record, unit=record.unit + first) for record in case.records]
-            own = set(range(first, first + case.units))
+            moved = [
+                replace(record, arrival_unit=record.arrival_unit + first) for record in case.records
+            ]
+            own = set(range(first, first + case.arrival_units))
             log = [row for row in log_of(moved, max(own) + 1) if row.arrival_unit >= day_of(first)]
             timeline = build_timeline(log, day_of(first), case.definition.idle_after)
             reads += reads_of(case, timeline, own)
-            units += timeline.units
+            arrival_units += timeline.arrival_units
             raw += _raw_rows(moved)
-        self.closings = closings_of(units, definition.grace)
+        self.closings = closings_of(arrival_units, definition.grace)
         raw_events = spark.createDataFrame(
             raw,
             "arrival_unit date, source_partition string, offset bigint, key string, "
             "event_time timestamp, running_max timestamp, whole bigint, real double",
         )
-        self.records = records_to_read(raw_events, Timeline(tuple(units)), reads, definition.grace)
+        self.records = records_to_read(
+            raw_events, Timeline(tuple(arrival_units)), reads, definition.grace
+        )
 
-    def case_and_unit(self, computed_day: int) -> tuple[int, int]:
-        """The case that a computed day is of, and its unit there."""
-        unit = computed_day - day_number(FIRST_DAY)
-        case = bisect_right(self._first_units, unit) - 1
-        return case, unit - self._first_units[case]
+    def case_and_arrival_unit(self, computed_day: int) -> tuple[int, int]:
+        """The case that a computed day is of, and its arrival unit there."""
+        arrival_unit = computed_day - day_number(FIRST_DAY)
+        case = bisect_right(self._first_arrival_units, arrival_unit) - 1
+        return case, arrival_unit - self._first_arrival_units[case]
 
     def windows(self, rows: Iterable[Row], aggregates: Aggregates) -> list[list[WindowRow]]:
         """The windows of each case as the oracle writes them."""
-        by_case: list[list[WindowRow]] = [[] for _ in self._first_units]
+        by_case: list[list[WindowRow]] = [[] for _ in self._first_arrival_units]
         for row in rows:
-            case, unit = self.case_and_unit(row["_computed_day"])
-            by_case[case].append(window_row(row.asDict(), unit, aggregates))
+            case, arrival_unit = self.case_and_arrival_unit(row["_computed_day"])
+            by_case[case].append(window_row(row.asDict(), arrival_unit, aggregates))
         return by_case
 
     def late(self, rows: Iterable[Row]) -> list[list[LateRow]]:
         """The late records of each case as the oracle writes them, sorted."""
-        by_case: list[list[LateRow]] = [[] for _ in self._first_units]
+        by_case: list[list[LateRow]] = [[] for _ in self._first_arrival_units]
         for row in rows:
-            case, unit = self.case_and_unit(day_number(row["arrival_unit"]))
-            _, arrived = self.case_and_unit(day_number(row["record_arrival_unit"]))
+            case, arrival_unit = self.case_and_arrival_unit(day_number(row["arrival_unit"]))
+            _, arrived = self.case_and_arrival_unit(day_number(row["record_arrival_unit"]))
             name = RecordId(arrived, int(row["source_partition"]), row["offset"])
-            by_case[case].append(LateRow(unit, name, row["reason"]))
+            by_case[case].append(LateRow(arrival_unit, name, row["reason"]))
         return [sorted(found) for found in by_case]
 
 
@@ -431,7 +445,7 @@ def _raw_rows(records: Sequence[Record]) -> list[tuple[object, ...]]:
     maxima = running_maxima(records)
     return [
         (
-            day_of(record.unit),
+            day_of(record.arrival_unit),
             str(record.source_partition),
             record.offset,
             record.key,

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: what may arrive, in which units, and which windows are asked of it."""
+"""Hypothesis strategies: what may arrive, in which arrival units, and the windows over it."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ D = TypeVar("D", bound=Definition)
 
 
 class ArrivalsOf(NamedTuple, Generic[D]):
-    """Records in units 0 to `units` - 1, some of them empty, and the windows asked for.
+    """Records in arrival units 0 to `arrival_units` - 1, some without any, and the windows.
 
-    The offsets of a source partition go on from unit to unit, so that (source partition,
-    offset) names a record however the same arrivals are cut into units.
+    Offsets of a source partition do not restart with an arrival unit, so that (source partition,
+    offset) names a record however the same arrivals are cut into arrival units.
     """
 
     records: list[Record]
-    units: int
+    arrival_units: int
     definition: D
 
 
@@ -170,14 +170,14 @@ def arrivals_of(
     definitions: Callable[[int, int], st.SearchStrategy[D]],
     keys: Sequence[str | None] = ("a", "b", None),
     source_partitions: int = 2,
-    max_units: int = 4,
-    max_records_a_unit: int = 7,
+    max_arrival_units: int = 4,
+    max_records_a_arrival_unit: int = 7,
 ) -> ArrivalsOf[D]:
     """Records with values of several types, and windows of one of the kinds above.
 
     The values are `whole` (int), `real` (float), `amount` (Decimal of scale 2) and `name` (str),
     each null at times. Now and then `real` holds infinities and NaN. Arrival is out of order,
-    as times are drawn one by one. Smaller examples have fewer units and records, and times
+    as times are drawn one by one. Smaller examples have fewer arrival units and records, and times
     nearer the base.
     """
     base_ms = draw(st.sampled_from(BASES_MS))
@@ -189,12 +189,12 @@ def arrivals_of(
         st.sampled_from((0, 1, -1)),
         st.sampled_from(ANY_VALUES if draw(st.booleans()) else FINITE_ONLY),
     )
-    unit = st.lists(event, max_size=max_records_a_unit)
-    units = draw(st.lists(unit, min_size=1, max_size=max_units))
+    arrival_unit = st.lists(event, max_size=max_records_a_arrival_unit)
+    arrival_units = draw(st.lists(arrival_unit, min_size=1, max_size=max_arrival_units))
 
     offsets = [0] * source_partitions
     records = []
-    for number, events in enumerate(units):
+    for number, events in enumerate(arrival_units):
         for each in map(_Event._make, events):
             jitter = each.jitter if scale_ms > 1 else 0
             records.append(
@@ -208,7 +208,7 @@ def arrivals_of(
                 )
             )
             offsets[each.source_partition] += 1
-    return ArrivalsOf(records, len(units), draw(definitions(base_ms, scale_ms)))
+    return ArrivalsOf(records, len(arrival_units), draw(definitions(base_ms, scale_ms)))
 
 
 def arrivals(
@@ -226,8 +226,8 @@ def whole_inputs(
     """Records that all come at once, more of them; no source partition is idle (rule A4)."""
 
     def together(case: ArrivalsOf[D]) -> ArrivalsOf[D]:
-        records = [replace(record, unit=0) for record in case.records]
+        records = [replace(record, arrival_unit=0) for record in case.records]
         return ArrivalsOf(records, 1, replace(case.definition, idle_after=None))
 
     # Lists of lists grow longer than one alone.
-    return arrivals_of(definitions, keys, source_partitions, max_units=8).map(together)
+    return arrivals_of(definitions, keys, source_partitions, max_arrival_units=8).map(together)

@@ -49,7 +49,7 @@ class KilledError(Exception):
 
 
 class Stored(NamedTuple):
-    """A row of raw_events; the record's unit is its arrival day, its offset counts within it."""
+    """A row of raw_events; the record's arrival unit is its day, its offset counts within it."""
 
     record: Record
     running_max_ms: int
@@ -97,7 +97,9 @@ class StreamModel:
         """
         before = self._standing_before(batch)
         fresh = _numbered(arrived, before, batch)
-        last_day = day_of(arrived[-1].unit) if arrived else before.last_unit or FIRST_DAY
+        last_day = (
+            day_of(arrived[-1].arrival_unit) if arrived else before.last_arrival_unit or FIRST_DAY
+        )
         rejected_by_day = {last_day: rejected} if rejected else {}
         rows = log_rows(
             before, _parts(fresh), rejected_by_day, FIRST_DAY, self._idle_after, batch, "stream"
@@ -125,7 +127,7 @@ class StreamModel:
         """The results of a run over whole days, from the log and the raw records."""
         log = self._rows("arrival_log")
         timeline = build_timeline(arrived_parts(log), FIRST_DAY, self._idle_after)
-        days = [unit.day for unit in timeline.units]
+        days = [arrival_unit.day for arrival_unit in timeline.arrival_units]
         grace_ms = self.definition.grace
         reads = look_back(timeline, days, lookback_ms(spec_of(self.definition)), grace_ms)
 
@@ -133,7 +135,7 @@ class StreamModel:
             return read.computed_day == read.arrival_unit
 
         met = self._met(self._rows("raw_events"), timeline, reads, is_new)
-        closings = closings_of(timeline.units, grace_ms)
+        closings = closings_of(timeline.arrival_units, grace_ms)
         answer = kernel_answer(self.definition, closings, AGGREGATES, met, with_failed=True)
         merge = Merge(self._idle_after).after(arrived_parts(log))
         merged = _merged(self._rows("raw_events"), timeline, merge, BEFORE_ALL, merge.position)
@@ -173,7 +175,7 @@ class StreamModel:
 
         from_ms = max(scope.closing.before_ms - lookback_ms(spec), NEVER_MS)
         met = self._met([*earlier, *fresh], scope.timeline, scope.reads(from_ms), is_new)
-        closings = {day_number(scope.units[-1]): scope.closing}
+        closings = {day_number(scope.arrival_units[-1]): scope.closing}
         answer = kernel_answer(self.definition, closings, AGGREGATES, met, with_failed=True)
         # Without partial results a stream reads the records of closed windows only.
         to_close = [each for each in met if each.record.event_time < scope.closing.after_ms]
@@ -184,10 +186,11 @@ class StreamModel:
         at_once = [row for row in answer.late if row.reason != "partly_late"]
         time_of = {each.record.id: each.record.event_time for each in met}
         at_the_end = [
-            row._replace(unit=self._closing_day(time_of[row.record], scope)) for row in partly_late
+            row._replace(arrival_unit=self._closing_day(time_of[row.record], scope))
+            for row in partly_late
         ]
         return Results(
-            [row._replace(unit=_day_that_closed(row.end, scope)) for row in closed],
+            [row._replace(arrival_unit=_day_that_closed(row.end, scope)) for row in closed],
             [*at_once, *at_the_end],
             self._merged_by([*earlier, *fresh], scope, before, after),
         )
@@ -215,16 +218,18 @@ class StreamModel:
         raw = list(raw)
         met = []
         for read in reads:
-            unit = timeline.unit(read.arrival_unit)
-            assert unit is not None
+            arrival_unit = timeline.arrival_unit(read.arrival_unit)
+            assert arrival_unit is not None
             for one in raw:
                 new = is_new(one, read)
-                if day_of(one.record.unit) != read.arrival_unit:
+                if day_of(one.record.arrival_unit) != read.arrival_unit:
                     continue
                 if not new and one.record.event_time < read.from_ms:
                     continue
-                before_ms = unit.stream_time_before_ms.get(_partition(one.record), NEVER_MS)
-                stream_time_ms = max(one.running_max_ms, before_ms, unit.watermark_before_ms)
+                before_ms = arrival_unit.stream_time_before_ms.get(_partition(one.record), NEVER_MS)
+                stream_time_ms = max(
+                    one.running_max_ms, before_ms, arrival_unit.watermark_before_ms
+                )
                 close_time_ms = stream_time_ms - self.definition.grace
                 met.append(Met(day_number(read.computed_day), new, one.record, close_time_ms))
         return met
@@ -238,19 +243,19 @@ def _merged(
     after: Position,
     batch: int | None = None,
 ) -> list[RecordId]:
-    """The records merged between two positions, and those of the micro-batch; as `unit_firings`."""
+    """The records merged between two positions, and the micro-batch's, as the firings need them."""
     resumed = {(*part[:3], part.position.stream_time_ms): part.position for part in merge.resumed}
     merged = []
     for one in raw:
-        partition, day = _partition(one.record), day_of(one.record.unit)
-        unit = timeline.unit(day)
-        assert unit is not None
-        before_ms = unit.stream_time_before_ms.get(partition, NEVER_MS)
-        stream_time_ms = max(one.running_max_ms, before_ms, unit.watermark_before_ms)
+        partition, day = _partition(one.record), day_of(one.record.arrival_unit)
+        arrival_unit = timeline.arrival_unit(day)
+        assert arrival_unit is not None
+        before_ms = arrival_unit.stream_time_before_ms.get(partition, NEVER_MS)
+        stream_time_ms = max(one.running_max_ms, before_ms, arrival_unit.watermark_before_ms)
         own = Position(stream_time_ms, partition)
         position = resumed.get((day, one.batch, partition, stream_time_ms), own)
         if position <= after and (position > before or one.batch == batch):
-            merged.append((position, one.record.unit, one.batch, one.record.id))
+            merged.append((position, one.record.arrival_unit, one.batch, one.record.id))
     return [name for *_, name in sorted(merged)]
 
 
@@ -261,10 +266,14 @@ def _numbered(arrived: Iterable[Record], before: LogState, batch: int) -> list[S
     numbered = []
     for record in arrived:
         partition = _partition(record)
-        key = (record.unit, partition)
+        key = (record.arrival_unit, partition)
         if key not in counts:
-            of_unit = before.of_unit(day_of(record.unit)).get(partition)
-            known = (of_unit.last_offset, of_unit.max_event_time_ms) if of_unit else (None, None)
+            of_arrival_unit = before.of_arrival_unit(day_of(record.arrival_unit)).get(partition)
+            known = (
+                (of_arrival_unit.last_offset, of_arrival_unit.max_event_time_ms)
+                if of_arrival_unit
+                else (None, None)
+            )
             counts[key] = 0 if known[0] is None else known[0] + 1
             largest_ms[key] = NEVER_MS if known[1] is None else known[1]
         largest_ms[key] = max(largest_ms[key], record.event_time)
@@ -279,18 +288,18 @@ def _numbered(arrived: Iterable[Record], before: LogState, batch: int) -> list[S
 def _parts(fresh: Iterable[Stored]) -> list[BatchPart]:
     by_key: dict[tuple[int, str], list[Record]] = {}
     for one in fresh:
-        key = (one.record.unit, _partition(one.record))
+        key = (one.record.arrival_unit, _partition(one.record))
         by_key.setdefault(key, []).append(one.record)
     return [
         BatchPart(
-            day_of(unit),
+            day_of(arrival_unit),
             partition,
             records[0].offset,
             records[-1].offset,
             len(records),
             max(record.event_time for record in records),
         )
-        for (unit, partition), records in by_key.items()
+        for (arrival_unit, partition), records in by_key.items()
     ]
 
 
@@ -309,4 +318,4 @@ def _partly_late(answer: SparkAnswer) -> list[LateRow]:
 def _day_that_closed(end_ms: int, scope: BatchScope) -> int:
     """The day of the micro-batch that closed a window with this end."""
     closing = (day for day, after_ms in scope.closed_by if end_ms < after_ms)
-    return (next(closing, scope.units[-1]) - FIRST_DAY).days
+    return (next(closing, scope.arrival_units[-1]) - FIRST_DAY).days

@@ -21,12 +21,12 @@ FIRST_DAY = date(2013, 1, 1)
 
 def write_case(pipeline: Pipeline, warehouse: str, case: ArrivalsOf[Any]) -> None:
     """Writes the records of a case, the log, and its windows `hourly`, by days."""
-    write_records(pipeline, warehouse, case.records, case.units)
+    write_records(pipeline, warehouse, case.records, case.arrival_units)
     tables = window_tables(pipeline, "hourly", warehouse)
-    rows = keyed_windows(case.records, case.units, case.definition, {})
+    rows = keyed_windows(case.records, case.arrival_units, case.definition, {})
     keyed: list[Row] = [
         {
-            "arrival_unit": FIRST_DAY + timedelta(days=row.unit),
+            "arrival_unit": FIRST_DAY + timedelta(days=row.arrival_unit),
             "key": row.key,
             "window_start": EPOCH + row.start * MS,
             "window_end": EPOCH + row.end * MS,
@@ -41,13 +41,13 @@ def write_case(pipeline: Pipeline, warehouse: str, case: ArrivalsOf[Any]) -> Non
         [{name: row[name] for name in row if name != "closed"} for row in keyed if row["closed"]],
     )
     by_id = {record.id: record for record in case.records}
-    late = late_records(case.records, case.units, case.definition)
+    late = late_records(case.records, case.arrival_units, case.definition)
     write_rows(
         tables.late_records,
         [
             {
-                "arrival_unit": FIRST_DAY + timedelta(days=row.unit),
-                "record_arrival_unit": FIRST_DAY + timedelta(days=by_id[row.record].unit),
+                "arrival_unit": FIRST_DAY + timedelta(days=row.arrival_unit),
+                "record_arrival_unit": FIRST_DAY + timedelta(days=by_id[row.record].arrival_unit),
                 "source_partition": str(by_id[row.record].source_partition),
                 "offset": by_id[row.record].offset,
                 "key": by_id[row.record].key,
@@ -57,21 +57,24 @@ def write_case(pipeline: Pipeline, warehouse: str, case: ArrivalsOf[Any]) -> Non
             for row in late
         ],
     )
-    days = [{"arrival_unit": FIRST_DAY + timedelta(days=unit)} for unit in range(case.units)]
+    days = [
+        {"arrival_unit": FIRST_DAY + timedelta(days=arrival_unit)}
+        for arrival_unit in range(case.arrival_units)
+    ]
     write_rows(computed_days(pipeline, "hourly", warehouse, fired=False), days)
 
 
 def write_records(
-    pipeline: Pipeline, warehouse: str, records: Sequence[Record], units: int
+    pipeline: Pipeline, warehouse: str, records: Sequence[Record], arrival_units: int
 ) -> None:
     """Writes accepted records and the log, by days; `carrier` and `dep_delay` if they have them."""
     source = source_tables(pipeline, warehouse)
     raw, log = [], []
-    for unit in range(units):
-        day = FIRST_DAY + timedelta(days=unit)
+    for arrival_unit in range(arrival_units):
+        day = FIRST_DAY + timedelta(days=arrival_unit)
         latest: dict[int, int] = {}
         counts: dict[int, int] = defaultdict(int)
-        for record in (each for each in records if each.unit == unit):
+        for record in (each for each in records if each.arrival_unit == arrival_unit):
             partition = record.source_partition
             latest[partition] = max(latest.get(partition, record.event_time), record.event_time)
             counts[partition] += 1
@@ -86,7 +89,7 @@ def write_records(
                     **{name: record.values.get(name) for name in ("carrier", "dep_delay")},
                 }
             )
-        part = {"arrival_unit": day, "unit_rejected": 0}
+        part = {"arrival_unit": day, "arrival_unit_rejected": 0}
         log += [
             {
                 **part,

@@ -77,7 +77,7 @@ def flights(
         )
     write_rows(source.raw_events, raw)
     parts = {date(2013, 1, 1): NOON + 30 * MINUTE, date(2013, 1, 2): NOON + 1_440 * MINUTE}
-    common = {"source_partition": "0", "rows": 1, "unit_rejected": 0}
+    common = {"source_partition": "0", "rows": 1, "arrival_unit_rejected": 0}
     write_rows(
         source.arrival_log,
         [{**common, "arrival_unit": day, "max_event_time": at} for day, at in parts.items()],

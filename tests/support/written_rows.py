@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import yaml
 
 from tests.support.oracle.aggregates import Value
-from tests.support.oracle.rows import CountBlock, RowsAround, Session, TumblingBlock
-from tests.support.oracle.unit_rows import (
+from tests.support.oracle.arrival_unit_rows import (
     CountDefinition,
     final_rows_of_frames,
     final_rows_with_records,
 )
+from tests.support.oracle.rows import CountBlock, RowsAround, Session, TumblingBlock
 from tests.support.oracle.windows import Record
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_cases import EPOCH, FIRST_DAY, MS, write_records
@@ -89,7 +89,7 @@ KEYED: dict[str, dict[str, object]] = {
 class ExpectedFinal(NamedTuple):
     """A final row as the oracle has it: what names it, its window, and what that holds."""
 
-    unit: int
+    arrival_unit: int
     row: tuple[int, int, int]
     key: str | None
     start: int
@@ -98,7 +98,7 @@ class ExpectedFinal(NamedTuple):
 
 
 def record_of(
-    unit: int,
+    arrival_unit: int,
     offset: int,
     key: str | None,
     time: int,
@@ -106,7 +106,7 @@ def record_of(
     delay: float | None = 9.0,
 ) -> Record:
     values: dict[str, Value | None] = {"carrier": carrier, "dep_delay": delay, "whole": offset}
-    return Record(unit, 0, offset, key, time, values)
+    return Record(arrival_unit, 0, offset, key, time, values)
 
 
 def pipeline_of(folder: Path, kind: str, keyed: str) -> Pipeline:
@@ -139,25 +139,25 @@ def stored_key(keyed: str, key: str | None) -> object:
     return {"carrier": carrier, "origin": origin}
 
 
-def finals_of(records: Sequence[Record], units: int, kind: str) -> list[ExpectedFinal]:
+def finals_of(records: Sequence[Record], arrival_units: int, kind: str) -> list[ExpectedFinal]:
     definition = KINDS[kind][0]
     if isinstance(definition, Mapping):
         return [
             ExpectedFinal(
-                each.unit,
-                (each.row.event_time, each.row.unit, each.row.offset),
+                each.arrival_unit,
+                (each.row.event_time, each.row.arrival_unit, each.row.offset),
                 each.row.key,
                 each.start,
                 each.end,
                 each.held,
             )
-            for each in final_rows_of_frames(records, units, definition, GRACE)
+            for each in final_rows_of_frames(records, arrival_units, definition, GRACE)
         ]
     return [
         ExpectedFinal(
-            row.unit, (row.time, row.arrived, row.offset), row.key, row.start, row.end, held
+            row.arrival_unit, (row.time, row.arrived, row.offset), row.key, row.start, row.end, held
         )
-        for row, held in final_rows_with_records(records, units, definition, GRACE)
+        for row, held in final_rows_with_records(records, arrival_units, definition, GRACE)
     ]
 
 
@@ -168,11 +168,11 @@ def write(
     finals: Sequence[ExpectedFinal],
     keyed: str,
 ) -> None:
-    units = max((each.unit for each in records), default=0) + 1
-    write_records(pipeline, warehouse, records, units)
+    arrival_units = max((each.arrival_unit for each in records), default=0) + 1
+    write_records(pipeline, warehouse, records, arrival_units)
     rows = [
         {
-            "arrival_unit": FIRST_DAY + timedelta(days=each.unit),
+            "arrival_unit": FIRST_DAY + timedelta(days=each.arrival_unit),
             "key": stored_key(keyed, each.key),
             "window_start": instant(each.start),
             "window_end": instant(each.end),

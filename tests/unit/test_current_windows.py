@@ -39,17 +39,18 @@ def instant(ms: int) -> datetime:
     return EPOCH + timedelta(milliseconds=ms)
 
 
-def table_of(rows: list[WindowRow], units_a_day: int | None) -> pa.Table:
+def table_of(rows: list[WindowRow], arrival_units_a_day: int | None) -> pa.Table:
     """The rows as days write them, or as a stream with so many micro-batches a day."""
     listed = [
         {
-            "arrival_unit": date(2026, 1, 1) + timedelta(days=row.unit // (units_a_day or 1)),
+            "arrival_unit": date(2026, 1, 1)
+            + timedelta(days=row.arrival_unit // (arrival_units_a_day or 1)),
             "key": row.key,
             "window_start": instant(row.start),
             "window_end": instant(row.end),
             "record_count": row.record_count,
             "closed": row.closed,
-            "batch": row.unit if units_a_day else None,
+            "batch": row.arrival_unit if arrival_units_a_day else None,
         }
         for row in rows
     ]
@@ -83,22 +84,22 @@ def of_sessions(rows: list[tuple[int, int | None, int, int, bool]]) -> list[tupl
 
 
 @given(
-    arrivals_of(any_definitions, source_partitions=1, max_units=6),
+    arrivals_of(any_definitions, source_partitions=1, max_arrival_units=6),
     st.sampled_from((None, 1, 2, 3)),
     st.randoms(use_true_random=False),
 )
-def test_current_windows_are_those_that_stand_after_the_last_unit(
-    case: ArrivalsOf[Any], units_a_day: int | None, random: Random
+def test_current_windows_are_those_that_stand_after_the_last_arrival_unit(
+    case: ArrivalsOf[Any], arrival_units_a_day: int | None, random: Random
 ) -> None:
     """Rule E4, of every kind, by days and as a stream, whatever the order of rows in files."""
-    rows = keyed_windows(case.records, case.units, case.definition, {})
+    rows = keyed_windows(case.records, case.arrival_units, case.definition, {})
     random.shuffle(rows)
     found = current_windows(
-        table_of(rows, units_a_day),
+        table_of(rows, arrival_units_a_day),
         WINDOW_KEY,
         of_sessions=isinstance(case.definition, SessionDefinition),
     )
-    standing = windows_after(case.records, case.units - 1, case.definition)
+    standing = windows_after(case.records, case.arrival_units - 1, case.definition)
     assert sorted(map(str, found.drop(["arrival_unit", "batch"]).to_pylist())) == sorted(
         str(
             {

@@ -50,10 +50,13 @@ def test_each_record_is_explained_as_the_oracle_counts_it(kind: str, data: st.Da
         warehouse = f"{folder}/warehouse"
         write_case(pipeline, warehouse, case)
         explainer = Explainer(pipeline, "hourly", warehouse)
-        standing = windows_after(case.records, case.units - 1, case.definition)
-        late = {row.record: row for row in late_records(case.records, case.units, case.definition)}
+        standing = windows_after(case.records, case.arrival_units - 1, case.definition)
+        late = {
+            row.record: row
+            for row in late_records(case.records, case.arrival_units, case.definition)
+        }
         for record in case.records:
-            day = FIRST_DAY + timedelta(days=record.unit)
+            day = FIRST_DAY + timedelta(days=record.arrival_unit)
             at = EPOCH + record.event_time * MS
             position = (str(record.source_partition), record.offset)
             (explained,) = (

@@ -166,17 +166,17 @@ def with_large_numbers(case: Arrivals) -> Arrivals:
 
 @settings(PROPERTY)
 @given(arrivals().map(with_large_numbers), st.data())
-def test_the_same_windows_fail_in_one_run_and_unit_by_unit(
+def test_the_same_windows_fail_in_one_run_and_arrival_unit_by_arrival_unit(
     case: Arrivals, data: st.DataObject
 ) -> None:
-    """Rules E4, G3, H1: in runs of any units, each window as its own records have it."""
-    wanted = keyed_windows(case.records, case.units, case.definition, SUMS)
+    """Rules E4, G3, H1: in runs of any arrival units, each window as its own records have it."""
+    wanted = keyed_windows(case.records, case.arrival_units, case.definition, SUMS)
     whole = run_kernel(case, SUMS, with_failed=True)
     assert texts(whole.windows) == texts(wanted)
-    split = data.draw(st.integers(0, case.units))
+    split = data.draw(st.integers(0, case.arrival_units))
     parts = [
-        run_kernel(case, SUMS, range(*units), with_failed=True).windows
-        for units in ((0, split), (split, case.units))
+        run_kernel(case, SUMS, range(*arrival_units), with_failed=True).windows
+        for arrival_units in ((0, split), (split, case.arrival_units))
     ]
     assert texts([row for part in parts for row in part]) == texts(wanted)
 

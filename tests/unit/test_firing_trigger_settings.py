@@ -124,7 +124,7 @@ def test_a_trigger_changes_the_definition_of_firings_only(tmp_path: Path) -> Non
         (TUMBLING.replace("format: jsonl", "format: delta"), set()),
         (
             TUMBLING.replace("  arrival:", "  source_partition: carrier\n  arrival:"),
-            {"fired_after_unit", "fired_after_partition"},
+            {"fired_after_arrival_unit", "fired_after_partition"},
         ),
     ],
 )

@@ -32,11 +32,15 @@ def test_a_window_closes_when_its_end_is_below_the_close_time() -> None:
     assert closed == {14: True, 15: True, 25: False, 30: False}
 
 
-def test_each_unit_lists_what_it_changed_or_closed() -> None:
-    """Rule E4: unit 1 adds to [10, 20] and makes others; unit 2 is empty; unit 3 closes."""
-    records = arriving(20) + arriving(15, unit=1, first=1) + arriving(100, unit=3, first=2)
+def test_each_arrival_unit_lists_what_it_changed_or_closed() -> None:
+    """Rule E4: arrival unit 1 adds to [10, 20] and makes others; 2 is empty; 3 closes."""
+    records = (
+        arriving(20)
+        + arriving(15, arrival_unit=1, first=1)
+        + arriving(100, arrival_unit=3, first=2)
+    )
     rows = keyed_windows(records, 4, SlidingDefinition(10, 5), SUM)
-    found = [(row.unit, row.start, row.values["total"]) for row in rows]
+    found = [(row.arrival_unit, row.start, row.values["total"]) for row in rows]
     assert found[:4] == [(0, 10, 20), (1, 5, 15), (1, 10, 35), (1, 16, 20)]
     assert found[4:] == [(3, 5, 15), (3, 10, 35), (3, 16, 20), (3, 90, 100)]
     assert [row.start for row in rows if row.closed] == [5, 10, 16]
@@ -54,16 +58,24 @@ def test_each_silence_gives_one_empty_window_once_it_is_closed() -> None:
     assert empty.values == {"n": 0, "total": None}
 
 
-def test_an_empty_window_is_a_row_of_the_unit_that_closes_it() -> None:
+def test_an_empty_window_is_a_row_of_the_arrival_unit_that_closes_it() -> None:
     """Rules B8 and E4: while [1, 11] is open it is no row, for it may still be filled."""
     definition = SlidingDefinition(10, 5, emit_empty=True)
-    silent = arriving(0) + arriving(16, unit=1, first=1) + arriving(17, unit=2, first=2)
+    silent = (
+        arriving(0) + arriving(16, arrival_unit=1, first=1) + arriving(17, arrival_unit=2, first=2)
+    )
     rows = keyed_windows(silent, 3, definition, SUM)
-    assert [(r.unit, r.start, r.closed) for r in rows if r.record_count == 0] == [(2, 1, True)]
+    assert [(r.arrival_unit, r.start, r.closed) for r in rows if r.record_count == 0] == [
+        (2, 1, True)
+    ]
 
-    filled = [*silent[:2], *arriving(11, unit=2, first=2), *arriving(99, unit=3, first=3)]
+    filled = [
+        *silent[:2],
+        *arriving(11, arrival_unit=2, first=2),
+        *arriving(99, arrival_unit=3, first=3),
+    ]
     rows = keyed_windows(filled, 4, definition, SUM)
-    assert [(r.unit, r.start) for r in rows if r.record_count == 0] == [(3, 17)]
+    assert [(r.arrival_unit, r.start) for r in rows if r.record_count == 0] == [(3, 17)]
 
 
 def test_partly_late_record_counts_where_others_make_the_window() -> None:
@@ -75,8 +87,8 @@ def test_partly_late_record_counts_where_others_make_the_window() -> None:
 def test_partly_late_record_that_no_window_counts_is_listed_when_its_last_window_closes() -> None:
     """Rules A5 and B5: b's 95 is alone in its key and its left window was closed."""
     lone = Record(1, 0, 1, "b", 95, {"v": 1})
-    records = [*arriving(100), lone, *arriving(105, unit=2, first=2)]
-    records += arriving(106, unit=3, first=3)
+    records = [*arriving(100), lone, *arriving(105, arrival_unit=2, first=2)]
+    records += arriving(106, arrival_unit=3, first=3)
     definition = SlidingDefinition(10, 0)
     # Its last window would end at 105, which is closed only after 106.
     assert late_records(records, 4, definition) == [LateRow(3, lone.id, "partly_late")]
@@ -98,7 +110,7 @@ def test_silence_after_a_partly_late_record_that_no_window_counts() -> None:
 
 def test_late_records_and_those_outside_every_window_are_listed_where_they_arrive() -> None:
     """Rules A5 and B6; 89 + 10 is below C = 100, 90 + 10 is not, and 4 is below the clamp."""
-    records = arriving(4, 100) + arriving(89, 90, 3, unit=1, first=2)
+    records = arriving(4, 100) + arriving(89, 90, 3, arrival_unit=1, first=2)
     assert late_records(records, 2, SlidingDefinition(10, 0, first_window_start=5)) == [
         LateRow(0, RecordId(0, 0, 0), "outside_windows"),
         LateRow(1, RecordId(1, 0, 2), "late"),
@@ -117,7 +129,9 @@ def test_no_window_starts_below_the_clamp() -> None:
 
 def test_the_slowest_partition_holds_the_close_time_back_unless_idle() -> None:
     """Rule A4: partition 1 stands at 10 while partition 0 goes on to 100."""
-    records = arriving(0) + arriving(10, source_partition=1) + arriving(100, unit=1, first=1)
+    records = (
+        arriving(0) + arriving(10, source_partition=1) + arriving(100, arrival_unit=1, first=1)
+    )
     assert close_time_after(records, 0, SlidingDefinition(10, 5)) == -5
     assert close_time_after(records, 1, SlidingDefinition(10, 5)) == 5
     assert close_time_after(records, 1, SlidingDefinition(10, 5, idle_after=90)) == 5
@@ -125,10 +139,10 @@ def test_the_slowest_partition_holds_the_close_time_back_unless_idle() -> None:
 
 
 def test_a_partition_that_resumes_finds_closed_windows_closed() -> None:
-    """Rule A4: its C is the watermark at its unit's start, and closing is monotone."""
+    """Rule A4: its C is the watermark at its arrival unit's start, and closing is monotone."""
     records = arriving(0) + arriving(0, source_partition=1)
-    records += arriving(100, unit=1, first=1)
-    resumed = arriving(50, 96, unit=2, source_partition=1, first=1)
+    records += arriving(100, arrival_unit=1, first=1)
+    resumed = arriving(50, 96, arrival_unit=2, source_partition=1, first=1)
     definition = SlidingDefinition(10, 0, idle_after=20)
     met = close_times_met(records + resumed, definition)
     assert [met[record.id] for record in resumed] == [100, 100]

@@ -35,19 +35,19 @@ def test_keys_have_their_own_windows() -> None:
 def test_a_window_is_final_when_its_end_is_below_the_close_time() -> None:
     """Rules A4, B7 and E1: with the grace of 5 stream time 28 closes 22, not 23."""
     definition = ForwardDefinition(10, 5)
-    records = arriving(12, 13, 20) + arriving(28, unit=1, first=3)
+    records = arriving(12, 13, 20) + arriving(28, arrival_unit=1, first=3)
     assert final_windows(records[:3], 1, definition, SUM) == []
     finals = final_windows(records, 2, definition, SUM)
     assert spans(finals) == [(12, 22, 3)]
-    assert (finals[0].unit, finals[0].values) == (1, {"total": 12 + 13 + 20})
+    assert (finals[0].arrival_unit, finals[0].values) == (1, {"total": 12 + 13 + 20})
 
 
-def test_what_stood_open_is_a_row_of_each_unit_that_changed_it() -> None:
+def test_what_stood_open_is_a_row_of_each_arrival_unit_that_changed_it() -> None:
     """Rule E4: 18 counts in [12, 22] and makes its own."""
     rows = keyed_windows(
-        arriving(12) + arriving(18, unit=1, first=1), 3, ForwardDefinition(10, 5), SUM
+        arriving(12) + arriving(18, arrival_unit=1, first=1), 3, ForwardDefinition(10, 5), SUM
     )
-    assert [(row.unit, row.start, row.record_count) for row in rows] == [
+    assert [(row.arrival_unit, row.start, row.record_count) for row in rows] == [
         (0, 12, 1),
         (1, 12, 2),
         (1, 18, 1),

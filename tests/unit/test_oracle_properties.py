@@ -57,15 +57,15 @@ def held(windows: list[Window], *, closed: bool = True) -> set[Held]:
 
 
 def closed_by_more(records: list[Record], definition: Definition) -> list[Record]:
-    """The records, and in a unit of their own such that close every window of them."""
+    """The records, and in an arrival unit of their own such that close every window of them."""
     latest = max(record.event_time for record in records)
     if not isinstance(definition, SessionDefinition):
         last = definition.last_window(latest)
         latest = latest if last is None else last.end
     end = latest + close_delay(definition) + 2
-    unit = max(record.unit for record in records) + 1
+    arrival_unit = max(record.arrival_unit for record in records) + 1
     partitions = sorted({record.source_partition for record in records})
-    return [*records, *(Record(unit, p, 10**6, "closer", end, {}) for p in partitions)]
+    return [*records, *(Record(arrival_unit, p, 10**6, "closer", end, {}) for p in partitions)]
 
 
 @SLOW
@@ -75,10 +75,10 @@ def test_every_record_is_counted_or_listed_once_all_is_closed(case: ArrivalsOf[D
     records, _, definition = case
     assume(records)
     everything = closed_by_more(records, definition)
-    units = everything[-1].unit + 1
-    late = late_records(everything, units, definition)
-    listed = [row.record for row in late if row.record.unit < units - 1]
-    windows = windows_after(everything, units - 1, definition)
+    arrival_units = everything[-1].arrival_unit + 1
+    late = late_records(everything, arrival_units, definition)
+    listed = [row.record for row in late if row.record.arrival_unit < arrival_units - 1]
+    windows = windows_after(everything, arrival_units - 1, definition)
     counted = {record.id for window in windows if window.closed for record in window.records}
     assert len(listed) == len(set(listed))
     assert sorted([*counted, *listed]) == sorted(record.id for record in records)
@@ -88,8 +88,11 @@ def test_every_record_is_counted_or_listed_once_all_is_closed(case: ArrivalsOf[D
 @given(ANY)
 def test_a_final_window_never_changes(case: ArrivalsOf[Definition]) -> None:
     """Rules A4, D2, E1 and E4: whatever comes, from whichever source partition."""
-    records, units, definition = case
-    finals = [held(windows_after(records, unit, definition)) for unit in range(units)]
+    records, arrival_units, definition = case
+    finals = [
+        held(windows_after(records, arrival_unit, definition))
+        for arrival_unit in range(arrival_units)
+    ]
     for earlier, later in pairwise(finals):
         assert earlier <= later
     bounds = [window[:3] for window in finals[-1]]
@@ -99,25 +102,25 @@ def test_a_final_window_never_changes(case: ArrivalsOf[Definition]) -> None:
 @SLOW
 @given(ANY)
 def test_what_is_listed_is_in_no_window_ever(case: ArrivalsOf[Definition]) -> None:
-    """Rules A5 and E4: from the unit on in which it is listed."""
-    records, units, definition = case
-    late = late_records(records, units, definition)
-    for unit in range(units):
-        windows = windows_after(records, unit, definition)
+    """Rules A5 and E4: from the arrival unit on in which it is listed."""
+    records, arrival_units, definition = case
+    late = late_records(records, arrival_units, definition)
+    for arrival_unit in range(arrival_units):
+        windows = windows_after(records, arrival_unit, definition)
         counted = {record.id for window in windows for record in window.records}
-        assert counted.isdisjoint(row.record for row in late if row.unit <= unit)
+        assert counted.isdisjoint(row.record for row in late if row.arrival_unit <= arrival_unit)
 
 
 @st.composite
 def cuts(draw: st.DrawFn, records: list[Record]) -> list[Record]:
-    """The same arrivals in other units; each source partition is there from the first on."""
-    units: dict[int, int] = {}
+    """The same records in other arrival units; the first has every source partition."""
+    arrival_units: dict[int, int] = {}
     recut = []
     for record in records:
-        step = draw(st.integers(0, 2)) if record.source_partition in units else 0
-        unit = units.get(record.source_partition, 0) + step
-        units[record.source_partition] = unit
-        recut.append(replace(record, unit=unit))
+        step = draw(st.integers(0, 2)) if record.source_partition in arrival_units else 0
+        arrival_unit = arrival_units.get(record.source_partition, 0) + step
+        arrival_units[record.source_partition] = arrival_unit
+        recut.append(replace(record, arrival_unit=arrival_unit))
     return recut
 
 
@@ -126,17 +129,17 @@ def cuts(draw: st.DrawFn, records: list[Record]) -> list[Record]:
 def test_cutting_the_arrivals_otherwise_changes_nothing(
     case: ArrivalsOf[Definition], data: st.DataObject
 ) -> None:
-    """Rules A1 and H1: while no partition is idle or new, units are but the moment of listing."""
+    """Rules A1 and H1: with no idle or new partition, arrival units only say where rows stand."""
     records, _, definition = case
     assume(records)
     definition = replace(definition, idle_after=None)
 
     def outcome(cut: list[Record]) -> tuple[set[Held], set[Held], set[tuple[Name, str]]]:
         everything = closed_by_more(cut, definition)
-        units = everything[-1].unit + 1
+        arrival_units = everything[-1].arrival_unit + 1
         names = {record.id: name_of(record) for record in everything}
-        windows = windows_after(everything, units - 1, definition)
-        late = late_records(everything, units, definition)
+        windows = windows_after(everything, arrival_units - 1, definition)
+        late = late_records(everything, arrival_units, definition)
         return (
             held(windows),
             held(windows, closed=False),
@@ -151,7 +154,7 @@ def test_cutting_the_arrivals_otherwise_changes_nothing(
 @given(arrivals())
 def test_each_distinct_record_set_has_one_window_while_nothing_is_late(case: Arrivals) -> None:
     """Rule B4, against every start that can hold a record; only with times close together."""
-    records, units, definition = case
+    records, arrival_units, definition = case
     times = [record.event_time for record in records]
     assume(records and max(times) - min(times) < 100)  # each millisecond is tried
     calm = SlidingDefinition(definition.time_difference, ALL_ON_TIME_MS)
@@ -162,7 +165,7 @@ def test_each_distinct_record_set_has_one_window_while_nothing_is_late(case: Arr
         for key, own in of_key.items()
         for start in range(min(times) - width, max(times) + 1)
     }
-    windows = windows_after(records, units - 1, calm)
+    windows = windows_after(records, arrival_units - 1, calm)
     found = [(window.key, tuple(record.id for record in window.records)) for window in windows]
     assert len(found) == len(set(found))
     assert set(found) == {each for each in sets if each[1]}
@@ -172,7 +175,7 @@ def test_each_distinct_record_set_has_one_window_while_nothing_is_late(case: Arr
 @given(arrivals_of(time_definitions))
 def test_every_multiple_of_the_advance_starts_a_window(case: ArrivalsOf[TimeDefinition]) -> None:
     """Rule C1, against every start that can hold a record; only with times close together."""
-    records, units, definition = case
+    records, arrival_units, definition = case
     times = [record.event_time for record in records]
     assume(records and max(times) - min(times) < 100)
     calm = TimeDefinition(definition.size, definition.advance, ALL_ON_TIME_MS)
@@ -188,7 +191,7 @@ def test_every_multiple_of_the_advance_starts_a_window(case: ArrivalsOf[TimeDefi
             ]
             if inside:
                 wanted.add((key, start, start + calm.size, tuple(sorted(inside))))
-    assert held(windows_after(records, units - 1, calm), closed=False) == wanted
+    assert held(windows_after(records, arrival_units - 1, calm), closed=False) == wanted
 
 
 @SLOW
@@ -197,7 +200,7 @@ def test_on_time_sessions_are_runs_without_a_longer_gap(
     case: ArrivalsOf[SessionDefinition],
 ) -> None:
     """Rule D1, against the records in order of event time."""
-    records, units, definition = case
+    records, arrival_units, definition = case
     calm = SessionDefinition(definition.gap, ALL_ON_TIME_MS)
     wanted = set()
     for key in {record.key for record in records}:
@@ -213,4 +216,4 @@ def test_on_time_sessions_are_runs_without_a_longer_gap(
             (key, run[0].event_time, run[-1].event_time, tuple(sorted(map(name_of, run))))
             for run in runs
         }
-    assert held(windows_after(records, units - 1, calm), closed=False) == wanted
+    assert held(windows_after(records, arrival_units - 1, calm), closed=False) == wanted

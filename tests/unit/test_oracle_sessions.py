@@ -30,7 +30,7 @@ def test_a_record_merges_all_sessions_within_the_gap() -> None:
     definition = SessionDefinition(10, 50)
     apart = arriving(0, 20, 40)
     assert len(windows_after(apart, 0, definition)) == 3
-    merged = apart + arriving(10, unit=1, first=3)
+    merged = apart + arriving(10, arrival_unit=1, first=3)
     assert held(windows_after(merged, 1, definition)) == [(0, 20, [0, 10, 20]), (40, 40, [40])]
 
 
@@ -63,11 +63,15 @@ def test_a_record_is_late_when_what_it_would_make_is_closed() -> None:
     ]
 
 
-def test_each_unit_lists_what_it_changed_or_closed() -> None:
+def test_each_arrival_unit_lists_what_it_changed_or_closed() -> None:
     """Rule E4: a merged session stands under its new bounds; a closed one is final once."""
-    records = arriving(20) + arriving(12, unit=1, first=1) + arriving(99, unit=3, first=2)
+    records = (
+        arriving(20) + arriving(12, arrival_unit=1, first=1) + arriving(99, arrival_unit=3, first=2)
+    )
     rows = keyed_windows(records, 4, SessionDefinition(10, 5), SUM)
-    found = [(row.unit, row.start, row.end, row.values["total"], row.closed) for row in rows]
+    found = [
+        (row.arrival_unit, row.start, row.end, row.values["total"], row.closed) for row in rows
+    ]
     assert found == [
         (0, 20, 20, 20, False),
         (1, 12, 20, 32, False),
@@ -76,41 +80,41 @@ def test_each_unit_lists_what_it_changed_or_closed() -> None:
     ]
 
 
-def test_offsets_may_restart_in_each_unit() -> None:
-    """Rule A1: the unit goes before the offset; 0 comes after 11, which closed nothing yet."""
-    records = arriving(10, 11) + arriving(0, unit=1)
+def test_offsets_may_restart_in_each_arrival_unit() -> None:
+    """Rule A1: arrival units order before offsets; 0 comes after 11, which closed nothing yet."""
+    records = arriving(10, 11) + arriving(0, arrival_unit=1)
     assert held(windows_after(records, 1, GAP_10)) == [(0, 11, [0, 10, 11])]
     assert close_times_met(records, GAP_10)[records[2].id] == 1
 
 
-def test_partitions_are_merged_by_stream_time_not_by_unit() -> None:
+def test_partitions_are_merged_by_stream_time_not_by_arrival_unit() -> None:
     """Rule A1: 190 comes with S = 190, before 185 with S = 200, and saves it from being late."""
     records = [
         *arriving(50, source_partition=1, key="z"),
         *arriving(200, key="z"),
         *arriving(185, first=1),  # C = 190
     ]
-    saved = records + arriving(190, unit=1, source_partition=1, first=1)
+    saved = records + arriving(190, arrival_unit=1, source_partition=1, first=1)
     # Until partition 1 has come past it, nobody knows.
     assert late_records(records, 1, GAP_10) == []
     assert late_records(saved, 2, GAP_10) == []
     sessions = windows_after(saved, 1, GAP_10)
     assert held(w for w in sessions if w.key == "k") == [(185, 190, [185, 190])]
 
-    lost = records + arriving(201, unit=1, source_partition=1, first=1, key="z")
+    lost = records + arriving(201, arrival_unit=1, source_partition=1, first=1, key="z")
     assert late_records(lost, 2, GAP_10) == [LateRow(1, records[2].id, "late")]
 
 
-@pytest.mark.parametrize("unit", [0, 1])
-def test_at_equal_stream_times_the_lower_source_partition_comes_first(unit: int) -> None:
-    """Rule A1, in whichever unit it comes: all have S = 100 and C = 90, 85 alone is late."""
+@pytest.mark.parametrize("arrival_unit", [0, 1])
+def test_at_equal_stream_times_the_lower_source_partition_comes_first(arrival_unit: int) -> None:
+    """Rule A1, in any arrival unit: all have S = 100 and C = 90, 85 alone is late."""
 
     def late_and_held(of_85: int, of_95: int) -> tuple[int, list[tuple[int, int, list[int]]]]:
         records = [
             *arriving(100, source_partition=of_85, key="z"),
             *arriving(85, source_partition=of_85, first=1),
             *arriving(100, source_partition=of_95, key="z"),
-            *arriving(95, unit=unit, source_partition=of_95, first=1),
+            *arriving(95, arrival_unit=arrival_unit, source_partition=of_95, first=1),
         ]
         windows = windows_after(records, 1, GAP_10)
         late = late_records(records, 2, GAP_10)
@@ -134,11 +138,13 @@ def test_a_partition_that_resumes_leaves_final_sessions_as_they_are() -> None:
         *arriving(130, first=3, key="z"),
     ]
     assert close_time_after(records, 0, definition) == 100
-    records += arriving(110, unit=1, source_partition=1, first=1, key="z")
-    records += arriving(105, unit=1, source_partition=1, first=2)
+    records += arriving(110, arrival_unit=1, source_partition=1, first=1, key="z")
+    records += arriving(105, arrival_unit=1, source_partition=1, first=2)
     finals = final_windows(records, 2, definition, SUM)
     assert [
-        (r.unit, *span) for r, span in zip(finals, spans(finals), strict=True) if r.key == "k"
+        (r.arrival_unit, *span)
+        for r, span in zip(finals, spans(finals), strict=True)
+        if r.key == "k"
     ] == [(0, 92, 98, 2)]
     windows = windows_after(records, 1, definition)
     assert held(w for w in windows if w.key == "k") == [(92, 98, [92, 98]), (105, 105, [105])]

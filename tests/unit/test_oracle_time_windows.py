@@ -46,7 +46,7 @@ def test_a_window_closes_when_its_end_is_the_close_time() -> None:
 
 def test_a_record_is_late_when_its_last_window_is_closed() -> None:
     """Rule A5: with C = 20, 19 is late and 20 is not."""
-    records = arriving(20) + arriving(19, 20, unit=1, first=1)
+    records = arriving(20) + arriving(19, 20, arrival_unit=1, first=1)
     assert late_records(records, 2, tumbling(10)) == [LateRow(1, RecordId(1, 0, 1), "late")]
     # Of the hopping windows [15, 25) still takes it.
     assert late_records(records, 2, TimeDefinition(10, 5, 0)) == []
@@ -55,7 +55,7 @@ def test_a_record_is_late_when_its_last_window_is_closed() -> None:
 def test_a_record_in_a_gap_is_outside_every_window() -> None:
     """Rules A5 and C1: [0, 3), [10, 13), ...; 3 lies in a gap, also where it comes late."""
     definition = TimeDefinition(3, 10, 0)
-    records = arriving(2, 3, 9, 10, -8, 99) + arriving(5, 12, unit=1, first=6)
+    records = arriving(2, 3, 9, 10, -8, 99) + arriving(5, 12, arrival_unit=1, first=6)
     assert held(windows_after(records, 0, definition)) == [(0, 3, [2]), (10, 13, [10])]
     assert late_records(records, 2, definition) == [
         LateRow(0, RecordId(0, 0, 1), "outside_windows"),
@@ -84,7 +84,7 @@ def test_the_slowest_source_partition_holds_the_close_time_back() -> None:
     assert held(windows_after(records, 0, definition)) == [(5, 10, [5, 6]), (30, 35, [30])]
     assert final_windows(records, 1, definition, SUM) == []
     assert late_records(records, 1, definition) == [LateRow(0, RecordId(0, 0, 1), "late")]
-    records += arriving(10, unit=1, source_partition=1, first=2)
+    records += arriving(10, arrival_unit=1, source_partition=1, first=2)
     assert spans(final_windows(records, 2, definition, SUM)) == [(5, 10, 2)]
 
 
@@ -122,15 +122,23 @@ def test_gaps_between_windows_do_not_count_as_silence() -> None:
     assert spans(rows) == [(10, 13, 1), (20, 23, 0), (30, 33, 0), (40, 43, 0)]
 
 
-def test_an_empty_window_is_a_row_of_the_unit_that_closes_it() -> None:
+def test_an_empty_window_is_a_row_of_the_arrival_unit_that_closes_it() -> None:
     """Rule E4: while [10, 20) is open it is no row, for it may still be filled."""
     definition = tumbling(10, 5, emit_empty=True)
-    silent = arriving(0) + arriving(24, unit=1, first=1) + arriving(25, unit=2, first=2)
+    silent = (
+        arriving(0) + arriving(24, arrival_unit=1, first=1) + arriving(25, arrival_unit=2, first=2)
+    )
     rows = keyed_windows(silent, 3, definition, SUM)
-    assert [(r.unit, r.start, r.closed) for r in rows if r.record_count == 0] == [(2, 10, True)]
-    filled = [*silent[:2], *arriving(19, unit=2, first=2), *arriving(99, unit=3, first=3)]
+    assert [(r.arrival_unit, r.start, r.closed) for r in rows if r.record_count == 0] == [
+        (2, 10, True)
+    ]
+    filled = [
+        *silent[:2],
+        *arriving(19, arrival_unit=2, first=2),
+        *arriving(99, arrival_unit=3, first=3),
+    ]
     rows = keyed_windows(filled, 4, definition, SUM)
-    assert next((r.unit, r.start) for r in rows if r.record_count == 0) == (3, 30)
+    assert next((r.arrival_unit, r.start) for r in rows if r.record_count == 0) == (3, 30)
 
 
 def test_no_empty_window_before_what_a_key_has_counted() -> None:

@@ -34,8 +34,9 @@ def rows_of(case: ArrivalsOf[SessionDefinition], *, shown: bool) -> list[dict[st
     rows: list[dict[str, Any]] = [
         {
             "key": record.key, "_event_time_ms": record.event_time,
-            "_close_time_ms": int(met[record.id]), "_is_new": record.unit == case.units - 1,
-            "is_window": False, "arrival_unit": record.unit, "source_partition": "0",
+            "_close_time_ms": int(met[record.id]),
+            "_is_new": record.arrival_unit == case.arrival_units - 1,
+            "is_window": False, "arrival_unit": record.arrival_unit, "source_partition": "0",
             "offset": record.offset,
         }
         for record in sorted(case.records, key=lambda record: record.id)
@@ -43,7 +44,7 @@ def rows_of(case: ArrivalsOf[SessionDefinition], *, shown: bool) -> list[dict[st
     if shown:
         rows += [
             {"key": window.key, "_window_end_ms": window.end, "is_window": True}
-            for window in windows_after(case.records, case.units - 1, case.definition)
+            for window in windows_after(case.records, case.arrival_units - 1, case.definition)
         ]
     rows.sort(key=lambda row: (row["key"] is not None, row["key"] or ""))
     return [{"_computed_day": 0, **row} for row in rows]
@@ -70,7 +71,7 @@ def test_sessions_are_recounted_as_the_oracle_makes_them(
         for row in rows
         if row["is_window"]
     }  # fmt: skip
-    windows = windows_after(case.records, case.units - 1, case.definition)
+    windows = windows_after(case.records, case.arrival_units - 1, case.definition)
     assert found == {
         (window.key, window.end): (window.start, window.end, len(window.records), 1)
         for window in windows
@@ -80,7 +81,7 @@ def test_sessions_are_recounted_as_the_oracle_makes_them(
         if row["is_window"] and not apart:
             assert row["recount_first_ms"] - row["previous_end_ms"] > case.definition.gap
     late = lateness(case.records, case.definition)
-    new = [record for record in case.records if record.unit == case.units - 1]
+    new = [record for record in case.records if record.arrival_unit == case.arrival_units - 1]
     assert sum(row["counted"] or 0 for row in rows) == sum(record.id not in late for record in new)
 
 
@@ -97,7 +98,7 @@ def test_records_that_no_session_holds_are_returned(case: ArrivalsOf[SessionDefi
     ]
     assert sorted(map(repr, found)) == sorted(
         repr((record.key, record.event_time, window.end))
-        for window in windows_after(case.records, case.units - 1, case.definition)
+        for window in windows_after(case.records, case.arrival_units - 1, case.definition)
         for record in window.records
-        if record.unit == case.units - 1
+        if record.arrival_unit == case.arrival_units - 1
     )

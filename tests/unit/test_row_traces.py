@@ -50,8 +50,8 @@ def arrived(draw: st.DrawFn) -> list[Record]:
     )
     days = draw(st.lists(st.lists(event, min_size=5, max_size=14), min_size=2, max_size=2))
     flown = [
-        record_of(unit, offset, key, 10 * unit + offset + jitter, carrier, delay)
-        for unit, events in enumerate(days)
+        record_of(arrival_unit, offset, key, 10 * arrival_unit + offset + jitter, carrier, delay)
+        for arrival_unit, events in enumerate(days)
         for offset, (key, jitter, carrier, delay) in enumerate(events)
     ]
     return [*flown, record_of(len(days), 0, "c", 1_000)]
@@ -64,9 +64,9 @@ def test_the_records_and_neighbours_of_each_row_are_the_oracles(
     kind: str, records: list[Record], keyed: str
 ) -> None:
     """Rules F1, F2, F5 and A9: late records left out, by each order, of each kind of key."""
-    units = records[-1].unit + 1
+    arrival_units = records[-1].arrival_unit + 1
     is_in = passes if keyed == "filtered" else lambda _: True
-    finals = asked_for(finals_of(seen_by(records, KEY_OF[keyed], is_in), units, kind))
+    finals = asked_for(finals_of(seen_by(records, KEY_OF[keyed], is_in), arrival_units, kind))
     with TemporaryDirectory() as folder:
         pipeline = pipeline_of(Path(folder), kind, keyed)
         warehouse = f"{folder}/warehouse"
@@ -85,7 +85,7 @@ def test_the_records_and_neighbours_of_each_row_are_the_oracles(
                 for row in trace.records.to_pylist()
             ]
             in_order = sorted(final.held, key=lambda each: (each.event_time, each.id))
-            assert listed == [(each.unit, each.offset) for each in in_order]
+            assert listed == [(each.arrival_unit, each.offset) for each in in_order]
             assert trace.closed_at_ms is not None
             assert trace.closed_at_ms > final.end
             assert trace.row["offset"].to_pylist() == [final.row[2]]
@@ -114,7 +114,10 @@ def project(
     monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
     pipeline, warehouse = pipeline_of(tmp_path / "pipelines", "so_far", "source"), "warehouse"
     times = [(0, 0), (0, 5), (0, 5), (0, 7), (1, 1_000)]
-    records = [record_of(unit, offset, "a", time) for offset, (unit, time) in enumerate(times)]
+    records = [
+        record_of(arrival_unit, offset, "a", time)
+        for offset, (arrival_unit, time) in enumerate(times)
+    ]
     finals = finals_of(records, 2, "so_far")
     write(pipeline, str(tmp_path / warehouse), records, finals, "source")
     rows = [

@@ -46,17 +46,17 @@ CHUNK_ROWS = 20_000
 CUTS = st.lists(st.integers(0, 200), max_size=6)
 
 
-def arriving(*times: int, unit: int = 0, first: int = 0) -> list[Record]:
+def arriving(*times: int, arrival_unit: int = 0, first: int = 0) -> list[Record]:
     """Records of key k in arrival order, each with its time as its values."""
     return [
-        Record(unit, 0, first + i, "k", time, {"whole": time, "real": float(time)})
+        Record(arrival_unit, 0, first + i, "k", time, {"whole": time, "real": float(time)})
         for i, time in enumerate(times)
     ]
 
 
 def case_of(records: Sequence[Record], definition: SlidingDefinition) -> Arrivals:
-    units = max((record.unit for record in records), default=0) + 1
-    return Arrivals(list(records), units, definition)
+    arrival_units = max((record.arrival_unit for record in records), default=0) + 1
+    return Arrivals(list(records), arrival_units, definition)
 
 
 def test_worked_example_of_kip_450() -> None:
@@ -80,7 +80,7 @@ def test_worked_example_of_kip_450() -> None:
 def test_windows_and_late_records_are_those_of_the_oracle(
     case: Arrivals, cuts: list[int], random: Random
 ) -> None:
-    """Rules A2 to A6, B2 to B8, E1, E4, G1 and G2, all units at once, to the bit."""
+    """Rules A2 to A6, B2 to B8, E1, E4, G1 and G2, all arrival units at once, to the bit."""
     shuffled = case._replace(records=random.sample(case.records, len(case.records)))
     answer = run_kernel(shuffled, EVERY_FUNCTION, cuts=cuts)
     assert texts(answer.windows) == texts(keyed_windows(*case, EVERY_FUNCTION))
@@ -89,15 +89,21 @@ def test_windows_and_late_records_are_those_of_the_oracle(
 
 @PROPERTY
 @given(arrivals(), st.data())
-def test_any_units_alone_give_their_rows_of_the_whole_run(
+def test_any_arrival_units_alone_give_their_rows_of_the_whole_run(
     case: Arrivals, data: st.DataObject
 ) -> None:
-    """Rule E4: a unit's rows are a function of the units up to it."""
-    units = data.draw(st.sets(st.integers(0, case.units - 1), min_size=1), label="units")
+    """Rule E4: an arrival unit's rows are a function of the arrival units up to it."""
+    arrival_units = data.draw(
+        st.sets(st.integers(0, case.arrival_units - 1), min_size=1), label="units"
+    )
     whole = run_kernel(case, EVERY_FUNCTION)
-    part = run_kernel(case, EVERY_FUNCTION, units)
-    assert texts(part.windows) == texts(row for row in whole.windows if row.unit in units)
-    assert sorted(part.late) == sorted(row for row in whole.late if row.unit in units)
+    part = run_kernel(case, EVERY_FUNCTION, arrival_units)
+    assert texts(part.windows) == texts(
+        row for row in whole.windows if row.arrival_unit in arrival_units
+    )
+    assert sorted(part.late) == sorted(
+        row for row in whole.late if row.arrival_unit in arrival_units
+    )
 
 
 @PROPERTY
@@ -105,7 +111,7 @@ def test_any_units_alone_give_their_rows_of_the_whole_run(
 def test_cutting_the_arrivals_otherwise_gives_the_same_finals_and_late_records(
     case: Arrivals, data: st.DataObject
 ) -> None:
-    """Rules A1 and H1: of one source partition, units are only the moment of listing."""
+    """Rules A1 and H1: of one source partition, arrival units are only the moment of listing."""
     steps = data.draw(
         st.lists(st.integers(0, 2), min_size=len(case.records), max_size=len(case.records)),
         label="steps",

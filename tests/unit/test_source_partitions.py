@@ -36,16 +36,16 @@ LOG = [
 def test_partitions_after_a_day(
     day: date, idle_after_ms: int | None, stands: PartitionStates
 ) -> None:
-    unit = build_timeline(LOG, FIRST, idle_after_ms).unit(day)
-    assert unit is not None
+    arrival_unit = build_timeline(LOG, FIRST, idle_after_ms).arrival_unit(day)
+    assert arrival_unit is not None
     arrived = [row for row in LOG if row.arrival_unit == day]
-    assert partitions_after(unit, arrived, idle_after_ms) == stands
+    assert partitions_after(arrival_unit, arrived, idle_after_ms) == stands
 
 
 def test_a_day_without_records_leaves_partitions_as_they_were() -> None:
     log = [*LOG[:3], ArrivedPart(SECOND, None, None)]
-    unit = build_timeline(log, FIRST).unit(SECOND)
-    assert unit is not None
-    assert partitions_after(unit, log[3:], None) == PartitionStates(
+    arrival_unit = build_timeline(log, FIRST).arrival_unit(SECOND)
+    assert arrival_unit is not None
+    assert partitions_after(arrival_unit, log[3:], None) == PartitionStates(
         without_records=("a", "b", "c"), idle=(), slowest=("c",)
     )

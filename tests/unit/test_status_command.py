@@ -47,7 +47,7 @@ class Flights(NamedTuple):
                 "arrival_unit": date(2013, 1, day),
                 "source_partition": "0",
                 "rows": 1,
-                "unit_rejected": 0,
+                "arrival_unit_rejected": 0,
                 "watermark": NOON + timedelta(days=day - 1),
                 "batch": batch,
             }

@@ -79,7 +79,7 @@ def store_all(
 ) -> None:
     """Tables of two days, each with two records, a rejected record and a final window."""
     log = [
-        {"arrival_unit": day, "rows": 2, "unit_rejected": 1, "batch": batch, "n": 0}
+        {"arrival_unit": day, "rows": 2, "arrival_unit_rejected": 1, "batch": batch, "n": 0}
         for day, batch in zip(DAYS, batches, strict=True)
     ]
     raw_rows = [{"arrival_unit": DAYS[0], "v": 1.0}] * 2 + [

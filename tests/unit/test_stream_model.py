@@ -94,7 +94,7 @@ class StreamSteps(RuleBasedStateMachine):
     @precondition(lambda self: self.taken)
     @rule()
     def backfill(self) -> None:
-        """Rules E1, E4: whole days give the same rows, in the same units."""
+        """Rules E1, E4: whole days give the same rows, in the same arrival units."""
         streamed, again = self.stream.results(), self.stream.backfill()
         assert texts(again.final_windows) == texts(streamed.final_windows)
         assert sorted(again.late_records) == sorted(streamed.late_records)
@@ -115,27 +115,29 @@ class StreamSteps(RuleBasedStateMachine):
             assert _outcome(self.stream.results()) == self._of_the_oracle()
 
     def _of_the_oracle(self) -> tuple[list[str], list[tuple[RecordId, str]], list[RecordId]]:
-        """Rules A, B: a micro-batch's part of a day is a unit; of one partition all is one."""
-        units = sorted({(one.batch, one.record.unit) for one in self.taken})
+        """Rules A, B: a micro-batch's part of a day is an arrival unit."""
+        arrival_units = sorted({(one.batch, one.record.arrival_unit) for one in self.taken})
         if self.partitions == 1:
-            units = []
+            arrival_units = []
         records = [
             replace(
                 one.record,
-                unit=units.index((one.batch, one.record.unit)) if units else 0,
+                arrival_unit=arrival_units.index((one.batch, one.record.arrival_unit))
+                if arrival_units
+                else 0,
                 offset=number,
             )
             for number, one in enumerate(self.taken)
         ]
         names = {new.id: one.record.id for new, one in zip(records, self.taken, strict=True)}
-        asked = (records, max(len(units), 1), self.stream.definition)
+        asked = (records, max(len(arrival_units), 1), self.stream.definition)
         late = [row._replace(record=names[row.record]) for row in late_records(*asked)]
         merged = [names[record.id] for _, record in merged_in(*asked)]
         return _outcome(Results(final_windows(*asked, AGGREGATES), late, merged))
 
 
 def _outcome(results: Results) -> tuple[list[str], list[tuple[RecordId, str]], list[RecordId]]:
-    """Without the columns that name the unit."""
+    """Without the columns that name the arrival unit."""
     late = sorted((row.record, row.reason) for row in results.late_records)
     return texts(row[1:] for row in results.final_windows), late, results.merged
 

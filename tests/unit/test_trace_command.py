@@ -86,7 +86,7 @@ def flights(
                 "arrival_unit": date(2013, 1, day),
                 "source_partition": "0",
                 "rows": 1,
-                "unit_rejected": 0,
+                "arrival_unit_rejected": 0,
                 "max_event_time": NOON + timedelta(minutes=minute),
             }
             for day, minute in ((1, 300), (2, 1_440))

@@ -35,29 +35,34 @@ from windows_pipeline.kernels.time import NEVER_MS
 
 
 def scan(rows: list[tuple[int, str | None, int | None]], idle_after: int | None = None) -> Timeline:
-    """The timeline of rows of unit, source partition and largest event time."""
-    log = [ArrivedPart(day_of(unit), partition, time) for unit, partition, time in rows]
+    """The timeline of rows of arrival unit, source partition and largest event time."""
+    log = [
+        ArrivedPart(day_of(arrival_unit), partition, time) for arrival_unit, partition, time in rows
+    ]
     return build_timeline(log, FIRST_DAY, idle_after)
 
 
 def watermark(timeline: Timeline) -> list[int]:
-    return [unit.watermark_after_ms for unit in timeline.units]
+    return [arrival_unit.watermark_after_ms for arrival_unit in timeline.arrival_units]
 
 
 @PROPERTY
 @given(arrivals(source_partitions=3), st.randoms(use_true_random=False))
 def test_close_times_are_those_of_the_oracle(case: Arrivals, random: Random) -> None:
-    """Rules A2 to A4: the close time after each unit, and that of each record on arrival."""
-    records, units, definition = case
-    log = log_of(records, units)
+    """Rules A2 to A4: the close time after each arrival unit, and of each record on arrival."""
+    records, arrival_units, definition = case
+    log = log_of(records, arrival_units)
     random.shuffle(log)
     timeline = build_timeline(log, FIRST_DAY, definition.idle_after)
-    for number, unit in enumerate(timeline.units):
+    for number, arrival_unit in enumerate(timeline.arrival_units):
         before = close_time_after(records, number - 1, definition)
         after = close_time_after(records, number, definition)
-        assert close_ms(unit.watermark_before_ms, definition.grace) == max(before, NEVER_MS)
-        assert close_ms(unit.watermark_after_ms, definition.grace) == max(after, NEVER_MS)
-    own = [Read(unit.day, unit.day, NEVER_MS) for unit in timeline.units]
+        assert close_ms(arrival_unit.watermark_before_ms, definition.grace) == max(before, NEVER_MS)
+        assert close_ms(arrival_unit.watermark_after_ms, definition.grace) == max(after, NEVER_MS)
+    own = [
+        Read(arrival_unit.day, arrival_unit.day, NEVER_MS)
+        for arrival_unit in timeline.arrival_units
+    ]
     met = {read.record.id: read.close_time_ms for read in records_met(case, timeline, own)}
     assert met == close_times_met(records, definition)
 
@@ -69,25 +74,28 @@ def test_the_watermark_never_falls(case: Arrivals) -> None:
     timeline = timeline_of(case)
     closed = watermark(timeline)
     assert closed == sorted(closed)
-    assert [unit.watermark_before_ms for unit in timeline.units] == [NEVER_MS, *closed[:-1]]
+    assert [arrival_unit.watermark_before_ms for arrival_unit in timeline.arrival_units] == [
+        NEVER_MS,
+        *closed[:-1],
+    ]
 
 
-def test_nothing_closes_past_a_missing_unit() -> None:
-    """Rule A2: units after the missing one count only once it has arrived."""
+def test_nothing_closes_past_a_missing_arrival_unit() -> None:
+    """Rule A2: arrival units after the missing one count only once it has arrived."""
     rows: list[tuple[int, str | None, int | None]] = [(0, "0", 10), (1, "0", 20), (3, "0", 99)]
     timeline = scan(rows)
     assert watermark(timeline) == [10, 20]
-    assert timeline.unit(day_of(1)) is timeline.units[1]
+    assert timeline.arrival_unit(day_of(1)) is timeline.arrival_units[1]
     for past in (day_of(2), day_of(3), day_of(4), FIRST_DAY - timedelta(days=1)):
-        assert timeline.unit(past) is None
+        assert timeline.arrival_unit(past) is None
     assert look_back(timeline, [day_of(2), day_of(3)], 20, 5) == []
     assert watermark(scan([*rows, (2, None, None)])) == [10, 20, 20, 99]
 
 
-def test_without_the_first_unit_there_is_no_timeline() -> None:
+def test_without_the_first_arrival_unit_there_is_no_timeline() -> None:
     timeline = scan([(1, "0", 10)])
-    assert timeline.units == ()
-    assert timeline.unit(FIRST_DAY) is None
+    assert timeline.arrival_units == ()
+    assert timeline.arrival_unit(FIRST_DAY) is None
     assert look_back(timeline, [FIRST_DAY, day_of(1)], 20, 5) == []
 
 
@@ -105,14 +113,18 @@ def test_the_slowest_active_source_partition_bounds_the_watermark() -> None:
     assert watermark(scan(rows, idle_after=50)) == [10, 10, 30, 62]
     assert watermark(scan(rows, idle_after=40)) == [10, 60, 60, 62]
     assert watermark(scan(rows, idle_after=0)) == [50, 60, 60, 70]
-    assert scan(rows).units[2].stream_time_before_ms == {"slow": 10, "fast": 60}
+    assert scan(rows).arrival_units[2].stream_time_before_ms == {"slow": 10, "fast": 60}
 
 
 def test_an_earlier_event_time_does_not_set_stream_time_back() -> None:
     """Rule A2."""
     timeline = scan([(0, "0", 50), (1, "0", 20), (2, "0", 60)])
     assert watermark(timeline) == [50, 50, 60]
-    assert [unit.max_event_time_ms for unit in timeline.units] == [50, 20, 60]
+    assert [arrival_unit.max_event_time_ms for arrival_unit in timeline.arrival_units] == [
+        50,
+        20,
+        60,
+    ]
 
 
 def test_before_any_record_nothing_is_closed() -> None:
@@ -122,8 +134,8 @@ def test_before_any_record_nothing_is_closed() -> None:
     assert (close_ms(NEVER_MS, 7), close_ms(5, 7)) == (NEVER_MS, -2)
 
 
-def test_look_back_skips_units_whose_records_are_too_early() -> None:
-    """Day 4 closes at 100 - 5, so it reads the units with a record at 95 - 20 or later."""
+def test_look_back_skips_arrival_units_whose_records_are_too_early() -> None:
+    """Day 4 closes at 100 - 5, so it reads the arrival units with a record at 95 - 20 or later."""
     timeline = scan([(0, "0", 74), (1, "0", 75), (2, "0", 20), (3, "0", 100), (4, "0", 101)])
     assert look_back(timeline, [day_of(4)], 20, 5) == [
         Read(day_of(4), day_of(4), 75),
@@ -134,22 +146,22 @@ def test_look_back_skips_units_whose_records_are_too_early() -> None:
 
 @PROPERTY
 @given(arrivals())
-def test_look_back_reads_the_units_that_matter_and_no_others(case: Arrivals) -> None:
-    """Rule E4: the computed day, and each earlier unit with a record from `from_ms` on."""
+def test_look_back_reads_the_arrival_units_that_matter_and_no_others(case: Arrivals) -> None:
+    """Rule E4: the computed day, and each earlier arrival unit with a record from `from_ms` on."""
     timeline = timeline_of(case)
-    reads = reads_of(case, timeline, range(case.units))
+    reads = reads_of(case, timeline, range(case.arrival_units))
     found = {(read.computed_day, read.arrival_unit) for read in reads}
     assert len(found) == len(reads)
-    wanted = {(unit.day, unit.day) for unit in timeline.units}
-    for computed in timeline.units:
+    wanted = {(arrival_unit.day, arrival_unit.day) for arrival_unit in timeline.arrival_units}
+    for computed in timeline.arrival_units:
         close_time = close_ms(computed.watermark_before_ms, case.definition.grace)
         from_ms = close_time - lookback_ms(spec_of(case.definition))
         wanted |= {
-            (computed.day, day_of(record.unit))
+            (computed.day, day_of(record.arrival_unit))
             for record in case.records
-            if day_of(record.unit) < computed.day and record.event_time >= from_ms
+            if day_of(record.arrival_unit) < computed.day and record.event_time >= from_ms
         }
-    with_records = {day_of(record.unit) for record in case.records}
+    with_records = {day_of(record.arrival_unit) for record in case.records}
     assert {(t, u) for t, u in found if t == u or u in with_records} == wanted
 
 
@@ -158,9 +170,9 @@ def test_look_back_reads_the_units_that_matter_and_no_others(case: Arrivals) -> 
 def test_records_before_the_look_back_change_nothing(case: Arrivals) -> None:
     """Rules A5, B5, B8 and E4: reading every earlier record gives the same results."""
     timeline = timeline_of(case)
-    days = [unit.day for unit in timeline.units]
+    days = [arrival_unit.day for arrival_unit in timeline.arrival_units]
     every = [Read(computed, day, NEVER_MS) for computed in days for day in days if day <= computed]
-    few = reads_of(case, timeline, range(case.units))
+    few = reads_of(case, timeline, range(case.arrival_units))
     whole = answer_from(case, EVERY_FUNCTION, records_met(case, timeline, every))
     part = answer_from(case, EVERY_FUNCTION, records_met(case, timeline, few))
     assert texts(part.windows) == texts(whole.windows)
@@ -178,7 +190,7 @@ def test_a_record_two_differences_before_the_close_time_matters() -> None:
     ]
     case = Arrivals(records, 3, SlidingDefinition(time_difference=10, grace=0))
     timeline = timeline_of(case)
-    assert timeline.units[2].watermark_before_ms == 100
+    assert timeline.arrival_units[2].watermark_before_ms == 100
     short = look_back(timeline, [day_of(2)], 19, 0)
     answer = answer_from(case, {}, records_met(case, timeline, short))
     assert [row.record.offset for row in answer.late] == [

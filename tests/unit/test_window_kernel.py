@@ -23,7 +23,7 @@ from tests.support.kernels import (
     Asked,
     Keys,
     ReadRecord,
-    by_unit,
+    by_arrival_unit,
     reasons_of,
     runs_of,
     whole_input,
@@ -77,7 +77,7 @@ EVERY_FEW = settings(PROPERTY, max_examples=100)
 
 
 def answer(case: ArrivalsOf[Any], aggregates: Aggregates, **more: Any) -> list[str]:
-    """The kernel's windows of one unit."""
+    """The kernel's windows of one arrival unit."""
     return texts(windows_of({0: whole_input(case.records, case.definition)}, aggregates, **more))
 
 
@@ -130,7 +130,7 @@ def test_one_input_has_computed_days_of_several_windows(
     asked = {number: whole_input(*case[::2]) for number, case in enumerate(cases)}
     found = windows_of(asked, SOME_AGGREGATES, cuts=cuts, random=random)
     assert texts(found) == texts(
-        row._replace(unit=number)
+        row._replace(arrival_unit=number)
         for number, case in enumerate(cases)
         for row in keyed_windows(*case, SOME_AGGREGATES)
     )
@@ -174,13 +174,13 @@ def test_without_a_key_all_records_are_one_group(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_units_give_the_windows_that_they_changed_or_closed(kind: str) -> None:
-    """Rules A2 to A5, D2 and E4: each unit reads the records of all units up to it."""
+def test_arrival_units_give_the_windows_that_they_changed_or_closed(kind: str) -> None:
+    """Rules A2 to A5, D2 and E4: each arrival unit reads the records of all up to it."""
 
     @PROPERTY
     @given(arrivals_of(KINDS[kind], source_partitions=3), CUTS, RANDOM)
     def holds(case: ArrivalsOf[Definition], cuts: list[int], random: Random) -> None:
-        found = windows_of(by_unit(case), SOME_AGGREGATES, cuts=cuts, random=random)
+        found = windows_of(by_arrival_unit(case), SOME_AGGREGATES, cuts=cuts, random=random)
         assert texts(found) == texts(keyed_windows(*case, SOME_AGGREGATES))
 
     holds()
@@ -271,7 +271,7 @@ def test_silent_hopping_windows_go_from_the_first_record_to_the_close_time() -> 
 
 
 def test_silent_windows_that_are_no_results_cost_nothing() -> None:
-    """Those that are still open between two records, and those that closed with earlier units."""
+    """Windows that are open between two records, and those that earlier arrival units closed."""
     far_ms = 2**60
     definition = TimeDefinition(1, 1, 0, emit_empty=True)
     records = arriving(0, far_ms) + arriving(0, source_partition=1)

@@ -76,7 +76,7 @@ def test_the_records_of_each_closed_window_are_the_oracles(kind: str, data: st.D
         write_case(pipeline, warehouse, case)
         store = WindowStore(pipeline, "hourly", warehouse)
         met = close_times_met(case.records, case.definition)
-        for window in windows_after(case.records, case.units - 1, case.definition):
+        for window in windows_after(case.records, case.arrival_units - 1, case.definition):
             if not window.closed:
                 continue
             rows = found(pipeline, warehouse, window, store)
@@ -84,7 +84,7 @@ def test_the_records_of_each_closed_window_are_the_oracles(kind: str, data: st.D
             assert [
                 ((row["arrival_unit"] - FIRST_DAY).days, row["source_partition"], row["offset"])
                 for row in rows
-            ] == [(each.unit, str(each.source_partition), each.offset) for each in in_order]
+            ] == [(each.arrival_unit, str(each.source_partition), each.offset) for each in in_order]
             for row, record in zip(rows, in_order, strict=True):
                 close = (row["close_time"] - EPOCH) // MS
                 # Before the first record of every source partition no close time is known.
@@ -93,7 +93,7 @@ def test_the_records_of_each_closed_window_are_the_oracles(kind: str, data: st.D
 
 
 def of_arrival(record: Record) -> tuple[int, int, int, int]:
-    return (record.event_time, record.unit, record.source_partition, record.offset)
+    return (record.event_time, record.arrival_unit, record.source_partition, record.offset)
 
 
 def test_a_record_that_the_log_lacks_is_in_no_window(tmp_path: Path) -> None:

@@ -193,39 +193,40 @@ DEFINITIONS: dict[str, Any] = {
 @settings(max_examples=20, deadline=None)
 @given(st.data(), st.sampled_from((None, 2)), st.integers(0, 30), st.sampled_from((2, 1_000)))
 def test_current_windows_are_found_as_they_stand(
-    kind: str, data: st.DataObject, units_a_day: int | None, moment: int, most_rows: int
+    kind: str, data: st.DataObject, arrival_units_a_day: int | None, moment: int, most_rows: int
 ) -> None:
     """Rule E4, with open windows and versions of many days or micro-batches, in any file."""
     case: ArrivalsOf[Any] = data.draw(
         arrivals_of(DEFINITIONS[kind], keys=("a", "b"), source_partitions=1)
     )
     definition = case.definition
-    rows = keyed_windows(case.records, case.units, definition, {})
+    rows = keyed_windows(case.records, case.arrival_units, definition, {})
     times = [record.event_time for record in case.records] or [0]
     at_ms = min(times) + (max(times) - min(times)) * moment // 30
     with TemporaryDirectory() as folder:
         flights = project(Path(folder), of_definition(definition))
         write_rows(flights.keyed, [])
-        for unit in sorted({row.unit for row in rows}):
-            of_unit = [row for row in rows if row.unit == unit]
+        for arrival_unit in sorted({row.arrival_unit for row in rows}):
+            of_arrival_unit = [row for row in rows if row.arrival_unit == arrival_unit]
             write_rows(
                 flights.keyed,
                 [
                     {
-                        "arrival_unit": DAY + timedelta(days=unit // (units_a_day or 1)),
+                        "arrival_unit": DAY
+                        + timedelta(days=arrival_unit // (arrival_units_a_day or 1)),
                         "key": row.key,
                         "window_start": EPOCH + row.start * MS,
                         "window_end": EPOCH + row.end * MS,
                         "record_count": row.record_count,
                         "closed": row.closed,
-                        "batch": unit if units_a_day else None,
+                        "batch": arrival_unit if arrival_units_a_day else None,
                     }
-                    for row in of_unit
+                    for row in of_arrival_unit
                 ],
                 row_group_rows=2,
             )
         store = flights.store("current", most_rows=most_rows)
-        standing = windows_after(case.records, case.units - 1, definition)
+        standing = windows_after(case.records, case.arrival_units - 1, definition)
         at = EPOCH + at_ms * MS
         for key in ("a", "b"):
             mine = sorted(
@@ -307,7 +308,7 @@ def test_a_window_has_its_values_and_the_watermark(flights: Project) -> None:
     """As in Kafka's timestamped stores, a value knows the stream time of its last change."""
     write_rows(flights.keyed, [row_of(At("JFK", 0, batch=3, closed=False, records=2))])
     log = source_tables(flights.pipeline, flights.warehouse).arrival_log
-    part = {"arrival_unit": DAY, "source_partition": "0", "rows": 1, "unit_rejected": 0}
+    part = {"arrival_unit": DAY, "source_partition": "0", "rows": 1, "arrival_unit_rejected": 0}
     write_rows(
         log,
         [

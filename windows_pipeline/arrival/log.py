@@ -23,7 +23,7 @@ class LogRow(NamedTuple):
     source_partition: str | None
     max_event_time_ms: int | None
     rows: int
-    unit_rejected: int
+    arrival_unit_rejected: int
     last_offset: int | None = None
     watermark_ms: int | None = None
     batch: int | None = None
@@ -76,7 +76,7 @@ def _merged(older: LogRow, newer: LogRow) -> LogRow:
     return older._replace(
         max_event_time_ms=largest(older.max_event_time_ms, newer.max_event_time_ms),
         rows=older.rows + newer.rows,
-        unit_rejected=older.unit_rejected + newer.unit_rejected,
+        arrival_unit_rejected=older.arrival_unit_rejected + newer.arrival_unit_rejected,
         last_offset=largest(older.last_offset, newer.last_offset),
         watermark_ms=largest(older.watermark_ms, newer.watermark_ms),
         batch=largest(older.batch, newer.batch),
@@ -101,12 +101,12 @@ def arrival_log_rows(ordered: DataFrame, rejected: DataFrame, days: Iterable[dat
 
     Returns:
         One row an arrival unit and source partition, unordered: `arrival_unit`, `source_partition`,
-        `first_offset`, `last_offset`, `rows`, `_max_event_time_ms` (bigint, ms) and `unit_rejected`
-        (bigint: rejected records of the whole arrival unit, repeated in each of its rows). An
-        arrival unit without accepted records has one row, with 0 `rows`, and null for the source
-        partition, the offsets and the event time.
+        `first_offset`, `last_offset`, `rows`, `_max_event_time_ms` (bigint, ms) and
+        `arrival_unit_rejected` (bigint: rejected records of the whole arrival unit, repeated in
+        each of its rows). An arrival unit without accepted records has one row, with 0 `rows`, and
+        null for the source partition, the offsets and the event time.
     """
-    units = small_frame(
+    arrival_units = small_frame(
         ordered.sparkSession, [(day,) for day in sorted(set(days))], "arrival_unit date"
     )
     of_partition = ordered.groupBy(*ORDERED_WITHIN).agg(
@@ -115,18 +115,20 @@ def arrival_log_rows(ordered: DataFrame, rejected: DataFrame, days: Iterable[dat
         F.count("*").alias("rows"),
         F.max("_event_time_ms").alias("_max_event_time_ms"),
     )
-    of_unit = rejected.groupBy("arrival_unit").agg(F.count("*").alias("unit_rejected"))
+    of_arrival_unit = rejected.groupBy("arrival_unit").agg(
+        F.count("*").alias("arrival_unit_rejected")
+    )
     return (
-        units.join(of_partition, "arrival_unit", "left")
-        .join(of_unit, "arrival_unit", "left")
-        .fillna(0, ["rows", "unit_rejected"])
+        arrival_units.join(of_partition, "arrival_unit", "left")
+        .join(of_arrival_unit, "arrival_unit", "left")
+        .fillna(0, ["rows", "arrival_unit_rejected"])
         .select(
             *ORDERED_WITHIN,
             "first_offset",
             "last_offset",
             "rows",
             "_max_event_time_ms",
-            "unit_rejected",
+            "arrival_unit_rejected",
         )
     )
 

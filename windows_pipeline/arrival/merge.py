@@ -82,15 +82,15 @@ class Merge:
                 arrived[row.source_partition] = max(known_ms, row.max_event_time_ms)
         stream_time_ms, position = dict(self.stream_time_ms), self.position
         position_after, resumed = dict(self.position_after), list(self.resumed)
-        for unit, batch in sorted(parts, key=lambda part: (part[0], part[1] or 0)):
-            for partition, time_ms in sorted(parts[unit, batch].items()):
+        for arrival_unit, batch in sorted(parts, key=lambda part: (part[0], part[1] or 0)):
+            for partition, time_ms in sorted(parts[arrival_unit, batch].items()):
                 known_ms = stream_time_ms.get(partition, NEVER_MS)
                 is_behind = known_ms <= position.stream_time_ms
                 if is_behind and partition < position.source_partition:
-                    resumed.append(Resumed(unit, batch, partition, position))
+                    resumed.append(Resumed(arrival_unit, batch, partition, position))
                 stream_time_ms[partition] = max(known_ms, time_ms)
             position = max(position, _slowest(stream_time_ms, self.idle_after_ms))
-            position_after[unit] = position
+            position_after[arrival_unit] = position
         return Merge(self.idle_after_ms, stream_time_ms, position, position_after, tuple(resumed))
 
 

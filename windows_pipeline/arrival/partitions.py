@@ -27,16 +27,16 @@ class PartitionStates:
 
 
 def partitions_after(
-    unit: ArrivalUnit, arrived: Iterable[ArrivedPart], idle_after_ms: int | None
+    arrival_unit: ArrivalUnit, arrived: Iterable[ArrivedPart], idle_after_ms: int | None
 ) -> PartitionStates:
     """How the source partitions stand after an arrival unit.
 
     Args:
-        unit: The arrival unit.
+        arrival_unit: The arrival unit.
         arrived: The arrival unit's rows of the log.
         idle_after_ms: See `build_timeline`.
     """
-    time_ms, seen = dict(unit.stream_time_before_ms), set()
+    time_ms, seen = dict(arrival_unit.stream_time_before_ms), set()
     for row in arrived:
         if row.source_partition is None or row.max_event_time_ms is None:
             continue

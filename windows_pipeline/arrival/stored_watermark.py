@@ -33,7 +33,7 @@ def store_watermarks(
     # Another run may change the log between reading and writing, so the loop reads it again.
     while wrong := _wrong_watermarks(read_log(spark, arrival_log), first_day, idle_after_ms):
         frame = small_frame(spark, wrong.items(), "arrival_unit date, _watermark_ms bigint")
-        arrival_log.update_units(with_timestamps(frame, "watermark"))
+        arrival_log.update_arrival_units(with_timestamps(frame, "watermark"))
 
 
 def _wrong_watermarks(
@@ -43,9 +43,13 @@ def _wrong_watermarks(
     if any(row.batch is not None for row in log):
         return {}
     without_stored = (row._replace(watermark_ms=None) for row in log)
-    units = build_timeline(arrived_parts(without_stored), first_day, idle_after_ms).units
+    arrival_units = build_timeline(
+        arrived_parts(without_stored), first_day, idle_after_ms
+    ).arrival_units
     right_ms = {
-        unit.day: unit.watermark_after_ms for unit in units if unit.watermark_after_ms > NEVER_MS
+        arrival_unit.day: arrival_unit.watermark_after_ms
+        for arrival_unit in arrival_units
+        if arrival_unit.watermark_after_ms > NEVER_MS
     }
     return {
         row.arrival_unit: right_ms.get(row.arrival_unit)

@@ -59,14 +59,14 @@ class ArrivalUnit:
 class Timeline:
     """The arrival units up to the first missing one, in order."""
 
-    units: tuple[ArrivalUnit, ...]
+    arrival_units: tuple[ArrivalUnit, ...]
 
-    def unit(self, day: date) -> ArrivalUnit | None:
+    def arrival_unit(self, day: date) -> ArrivalUnit | None:
         """The arrival unit of a day; None if that day, or one before it, is missing."""
-        if not self.units:
+        if not self.arrival_units:
             return None
-        index = (day - self.units[0].day).days
-        return self.units[index] if 0 <= index < len(self.units) else None
+        index = (day - self.arrival_units[0].day).days
+        return self.arrival_units[index] if 0 <= index < len(self.arrival_units) else None
 
 
 def build_timeline(
@@ -83,25 +83,27 @@ def build_timeline(
     by_day: dict[date, list[ArrivedPart]] = {}
     for row in log:
         by_day.setdefault(row.arrival_unit, []).append(row)
-    units: list[ArrivalUnit] = []
+    arrival_units: list[ArrivalUnit] = []
     stream_time_ms: dict[str, int] = {}
     watermark_ms = NEVER_MS
     day = first_day
     while day in by_day:
         before_ms, watermark_before_ms = dict(stream_time_ms), watermark_ms
-        unit_max_ms = NEVER_MS
+        arrival_unit_max_ms = NEVER_MS
         for row in by_day[day]:
             stored_ms = NEVER_MS if row.watermark_ms is None else row.watermark_ms
             watermark_ms = max(watermark_ms, stored_ms)
             if row.source_partition is None or row.max_event_time_ms is None:
                 continue
-            unit_max_ms = max(unit_max_ms, row.max_event_time_ms)
+            arrival_unit_max_ms = max(arrival_unit_max_ms, row.max_event_time_ms)
             known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
             stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
         watermark_ms = max(watermark_ms, slowest_active(stream_time_ms, idle_after_ms))
-        units.append(ArrivalUnit(day, before_ms, watermark_before_ms, watermark_ms, unit_max_ms))
+        arrival_units.append(
+            ArrivalUnit(day, before_ms, watermark_before_ms, watermark_ms, arrival_unit_max_ms)
+        )
         day += timedelta(days=1)
-    return Timeline(tuple(units))
+    return Timeline(tuple(arrival_units))
 
 
 def slowest_active(stream_time_ms: Mapping[str, int], idle_after_ms: int | None) -> int:
@@ -137,15 +139,17 @@ def reads_from(timeline: Timeline, from_ms: Mapping[date, int]) -> list[Read]:
         from_ms: For each computed day, the event time from which records matter to its windows.
     """
     # If no arrival unit up to one has so late an event time, no earlier one has.
-    latest_so_far_ms = list(accumulate((unit.max_event_time_ms for unit in timeline.units), max))
+    latest_so_far_ms = list(
+        accumulate((arrival_unit.max_event_time_ms for arrival_unit in timeline.arrival_units), max)
+    )
     reads = []
     for day, earliest_ms in from_ms.items():
         reads.append(Read(day, day, earliest_ms))
-        index = (day - timeline.units[0].day).days - 1
+        index = (day - timeline.arrival_units[0].day).days - 1
         while index >= 0 and latest_so_far_ms[index] >= earliest_ms:
-            unit = timeline.units[index]
-            if unit.max_event_time_ms >= earliest_ms:
-                reads.append(Read(day, unit.day, earliest_ms))
+            arrival_unit = timeline.arrival_units[index]
+            if arrival_unit.max_event_time_ms >= earliest_ms:
+                reads.append(Read(day, arrival_unit.day, earliest_ms))
             index -= 1
     return reads
 

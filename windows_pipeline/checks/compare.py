@@ -11,7 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 
-def units_that_differ(frames: Mapping[str, DataFrame], required: Sequence[str]) -> set[date]:
+def arrival_units_that_differ(
+    frames: Mapping[str, DataFrame], required: Sequence[str]
+) -> set[date]:
     """Returns the arrival units in which the frames do not hold the same rows equally often.
 
     Compares, for each arrival unit and frame, the number of rows and two sums of hashes, so Spark

@@ -17,7 +17,7 @@ import pyarrow as pa
 from windows_pipeline.checks.stored_rows import (
     StoredFiles,
     differing_rows,
-    rows_by_unit,
+    rows_by_arrival_unit,
     stored_files,
 )
 from windows_pipeline.config import Pipeline
@@ -110,7 +110,7 @@ def check_pipeline_files(pipeline: Pipeline, warehouse: str) -> FilesResult:
         checked = check_files(table.location)
         compared, new = compared + checked.compared, new + checked.new
         findings += [
-            Finding(table.name, file, what, _fix(table, file), _unit_of(file))
+            Finding(table.name, file, what, _fix(table, file), _arrival_unit_of(file))
             for file, what in checked.damages
         ]
         damaged = {damage.file for damage in checked.damages}
@@ -137,7 +137,7 @@ def _fix(table: TableSpec, file: str) -> Fix:
     return _FIXES.get(table.name.rsplit("/", 1)[-1], Fix.REPAIR)
 
 
-def _unit_of(file: str) -> date | None:
+def _arrival_unit_of(file: str) -> date | None:
     folder, _, _ = file.partition("/")
     name, _, text = folder.partition("=")
     try:
@@ -170,27 +170,29 @@ def _raw_and_log(
     log = stored.get(source.arrival_log.name)
     if log is None or not log.is_whole:
         return
-    columns = ["arrival_unit", "rows", "unit_rejected", "batch"]
+    columns = ["arrival_unit", "rows", "arrival_unit_rejected", "batch"]
     accepted: Counter[date] = Counter()
     rejected_parts: dict[tuple[date, int | None], int] = {}
     for row in log.read(columns).to_pylist():
         accepted[row["arrival_unit"]] += row["rows"]
-        rejected_parts[row["arrival_unit"], row["batch"]] = row["unit_rejected"]
+        rejected_parts[row["arrival_unit"], row["batch"]] = row["arrival_unit_rejected"]
     rejected: Counter[date] = Counter()
-    for (unit, _), number in rejected_parts.items():
-        rejected[unit] += number
+    for (arrival_unit, _), number in rejected_parts.items():
+        rejected[arrival_unit] += number
     pairs = ((source.raw_events, accepted), (source.rejected_records, rejected))
     for table, logged in pairs:
         files = stored.get(table.name)
         if files is None or not files.is_whole:
             continue
-        found = rows_by_unit(files)
-        for unit in sorted(logged.keys() | found.keys()):
-            if found[unit] != logged[unit]:
-                rows = counted(found[unit], "row")
-                what = f"{unit}: has {rows}, and arrival_log counts {logged[unit]:,}"
-                fix = Fix.SOURCE if found[unit] < logged[unit] else Fix.RUN
-                yield Finding(table.name, None, what, fix, unit)
+        found = rows_by_arrival_unit(files)
+        for arrival_unit in sorted(logged.keys() | found.keys()):
+            if found[arrival_unit] != logged[arrival_unit]:
+                rows = counted(found[arrival_unit], "row")
+                what = (
+                    f"{arrival_unit}: has {rows}, and arrival_log counts {logged[arrival_unit]:,}"
+                )
+                fix = Fix.SOURCE if found[arrival_unit] < logged[arrival_unit] else Fix.RUN
+                yield Finding(table.name, None, what, fix, arrival_unit)
 
 
 def _final_and_keyed(
@@ -202,25 +204,29 @@ def _final_and_keyed(
     keyed = stored.get(tables.keyed_windows.name)
     if final is None or keyed is None or final.live is None or keyed.live is None:
         return
-    damaged = (final.units - final.whole_units) | (keyed.units - keyed.whole_units)
+    damaged = (final.arrival_units - final.whole_arrival_units) | (
+        keyed.arrival_units - keyed.whole_arrival_units
+    )
     # A published arrival unit whose final windows are gone has no file.
     computed = _computed(pipeline, windows_name, warehouse, stored)
-    published = final.units | computed
-    for unit in sorted((published & (final.units | keyed.units)) - damaged):
-        only_final, only_closed = differing_rows(final.of_unit(unit), _closed(keyed.of_unit(unit)))
+    published = final.arrival_units | computed
+    for arrival_unit in sorted((published & (final.arrival_units | keyed.arrival_units)) - damaged):
+        only_final, only_closed = differing_rows(
+            final.of_arrival_unit(arrival_unit), _closed(keyed.of_arrival_unit(arrival_unit))
+        )
         if only_final or only_closed:
             what = (
-                f"{unit}: not in keyed_windows, closed and with the same values: "
+                f"{arrival_unit}: not in keyed_windows, closed and with the same values: "
                 f"{counted(only_final, 'final window')}; not in final_windows: "
                 f"{counted(only_closed, 'closed window')}"
             )
-            if computed and unit not in computed:  # its records were ingested again
+            if computed and arrival_unit not in computed:  # its records were ingested again
                 what += (
                     "; if a run refused to change final windows, their records were changed, and "
                     f"the way is: windows-pipeline correct {pipeline.name} --windows "
-                    f"{windows_name} --from {unit} --cause TEXT"
+                    f"{windows_name} --from {arrival_unit} --cause TEXT"
                 )
-            yield Finding(tables.final_windows.name, None, what, Fix.REPAIR, unit)
+            yield Finding(tables.final_windows.name, None, what, Fix.REPAIR, arrival_unit)
 
 
 def _computed(

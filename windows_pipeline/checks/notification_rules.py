@@ -84,7 +84,8 @@ def notifications_to_check(
         retracted it) and `_copies` (the number of rows with its id). Among the rows of its episode
         with an equal `_stands`: `_number` (its number in order), `_opened` and `_ended` (how many
         there are), `_worst_before` (the largest severity of a window before it), `_later` (the
-        number of rows after it), `_last_unit` and `_opened_until`. Among all rows of its episode:
+        number of rows after it), `_last_arrival_unit` and `_opened_until`. Among all rows of its
+        episode:
         `_was_opened` (whether the row's correction retracted an `opened`) and `_stands_since` (the
         least correction of an `opened` that stands). For an `ended` whose last window the arrival
         unit closed, `_ends_window`: whether that window is final and holds records; null for other
@@ -108,7 +109,7 @@ def notifications_to_check(
             "_ended": F.count_if(is_ended).over(alike),
             "_worst_before": F.max(F.when(~is_ended, F.col("severity"))).over(before),
             "_later": F.count("*").over(after),
-            "_last_unit": F.max("arrival_unit").over(alike),
+            "_last_arrival_unit": F.max("arrival_unit").over(alike),
             "_opened_until": F.min(F.when(is_opened, F.col("until"))).over(alike),
             "_undone": F.collect_set(F.when(is_opened, F.col("retracted_by"))).over(episode),
             "_stands_since": F.min(stands_since).over(episode),
@@ -182,4 +183,4 @@ def _wrong_end(spec: PipelineWindows) -> str:
         return "(_ended > 1 OR until <> _opened_until)"
     if longest_overlap_ms(spec) is None:
         return "TRUE"
-    return "(_ended > 1 OR _later > 0 OR _last_unit > arrival_unit)"
+    return "(_ended > 1 OR _later > 0 OR _last_arrival_unit > arrival_unit)"

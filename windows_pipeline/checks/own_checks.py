@@ -53,7 +53,7 @@ class OwnChecks:
             days: The days that they are of, without days that a missing day blocks; a day without
                 rows is judged, too.
         """
-        rules = {name: check.unit_rule(self.types) for name, check in self.declared.items()}
+        rules = {name: check.arrival_unit_rule(self.types) for name, check in self.declared.items()}
         of_rows = {name: self.declared[name] for name, rule in rules.items() if rule is None}
         of_days = {name: rule for name, rule in rules.items() if rule is not None}
         read = {name for check in self.declared.values() for name in check.reads}

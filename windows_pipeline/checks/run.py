@@ -88,14 +88,14 @@ class CheckResult:
         check: The check.
         failing_rows: The number of failing rows.
         sample: Up to `SAMPLE_ROWS` failing rows, as texts by column; without internal columns.
-        failing_by_unit: The number of failing rows of each arrival unit that has any.
+        failing_by_arrival_unit: The number of failing rows of each arrival unit that has any.
         numbers: The numbers that the batch reports of each arrival unit, by column.
     """
 
     check: Check
     failing_rows: int
     sample: list[dict[str, str]]
-    failing_by_unit: Mapping[date, int] = field(default_factory=dict)
+    failing_by_arrival_unit: Mapping[date, int] = field(default_factory=dict)
     numbers: Mapping[date, Mapping[str, int]] = field(default_factory=dict)
 
     @property
@@ -146,7 +146,9 @@ def validate(batch: Batch) -> list[CheckResult]:
         found = {_checked(result): result for result in outcome.results}
         results = [_check_result(check, found[check.name]) for check in batch.checks]
         return [
-            replace(result, numbers=numbers, failing_by_unit=_by_unit(failing, result))
+            replace(
+                result, numbers=numbers, failing_by_arrival_unit=_by_arrival_unit(failing, result)
+            )
             for result in results
         ]
 
@@ -162,12 +164,14 @@ def _with_numbers(batch: Batch) -> tuple[DataFrame, dict[date, dict[str, int]]]:
     columns = rows.select(["arrival_unit", *batch.numbers]).to_pylist()
     numbers = {row.pop("arrival_unit"): row for row in columns}
     return _local(batch.rows, rows), {
-        unit: {name: int(value) for name, value in of_unit.items() if value is not None}
-        for unit, of_unit in numbers.items()
+        arrival_unit: {
+            name: int(value) for name, value in of_arrival_unit.items() if value is not None
+        }
+        for arrival_unit, of_arrival_unit in numbers.items()
     }
 
 
-def _by_unit(failing: DataFrame, result: CheckResult) -> dict[date, int]:
+def _by_arrival_unit(failing: DataFrame, result: CheckResult) -> dict[date, int]:
     """The number of rows that fail a check, of each arrival unit."""
     if result.passed or "arrival_unit" not in failing.columns:
         return {}

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from windows_pipeline.storage.catalog import TableSpec
 
-_UNIT = "arrival_unit"
+_ARRIVAL_UNIT = "arrival_unit"
 
 
 @dataclass(frozen=True)
@@ -38,24 +38,24 @@ class StoredFiles:
         return self.live is not None and not any(path in self.damaged for path, _ in self.live)
 
     @property
-    def whole_units(self) -> set[date]:
+    def whole_arrival_units(self) -> set[date]:
         """The arrival units that have files, none of them damaged."""
         files = self.live or []
-        broken = {unit for path, unit in files if path in self.damaged}
-        return self.units - broken
+        broken = {arrival_unit for path, arrival_unit in files if path in self.damaged}
+        return self.arrival_units - broken
 
     @property
-    def units(self) -> set[date]:
+    def arrival_units(self) -> set[date]:
         """The arrival units that have files."""
-        return {unit for _, unit in self.live or [] if unit is not None}
+        return {arrival_unit for _, arrival_unit in self.live or [] if arrival_unit is not None}
 
     def read(self, columns: list[str] | None = None) -> pa.Table:
         """Columns of all rows."""
         return self._read([path for path, _ in self.live or []], columns)
 
-    def of_unit(self, unit: date) -> pa.Table:
+    def of_arrival_unit(self, arrival_unit: date) -> pa.Table:
         """The rows of an arrival unit, without the column `arrival_unit`."""
-        return self._read([path for path, of in self.live or [] if of == unit], None)
+        return self._read([path for path, of in self.live or [] if of == arrival_unit], None)
 
     def _read(self, paths: list[str], columns: list[str] | None) -> pa.Table:
         folder = Path(self.table.location)
@@ -72,17 +72,17 @@ def stored_files(table: TableSpec, live: pa.Table | None, damaged: set[str]) -> 
     if live is None:
         return StoredFiles(table, None, frozenset(damaged))
     paths = live["path"].to_pylist()
-    name = f"partition.{_UNIT}"
-    units = live[name].to_pylist() if name in live.column_names else [None] * len(paths)
-    return StoredFiles(table, list(zip(paths, units, strict=True)), frozenset(damaged))
+    name = f"partition.{_ARRIVAL_UNIT}"
+    arrival_units = live[name].to_pylist() if name in live.column_names else [None] * len(paths)
+    return StoredFiles(table, list(zip(paths, arrival_units, strict=True)), frozenset(damaged))
 
 
-def rows_by_unit(files: StoredFiles) -> Counter[date]:
+def rows_by_arrival_unit(files: StoredFiles) -> Counter[date]:
     """The number of rows of each arrival unit, by the files' footers."""
     found: Counter[date] = Counter()
-    for path, unit in files.live or []:
-        if unit is not None:
-            found[unit] += pq.read_metadata(Path(files.table.location) / path).num_rows
+    for path, arrival_unit in files.live or []:
+        if arrival_unit is not None:
+            found[arrival_unit] += pq.read_metadata(Path(files.table.location) / path).num_rows
     return found
 
 

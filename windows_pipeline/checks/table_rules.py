@@ -7,7 +7,7 @@ from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 
-def closed_by_unit(windows: Windows) -> str:
+def closed_by_arrival_unit(windows: Windows) -> str:
     """The SQL condition that an arrival unit closed a window (rule A4)."""
     if isinstance(windows.spec, TimeWindows):  # the window excludes its end
         return "_window_end_ms > _close_before_ms AND _window_end_ms <= _close_after_ms"
@@ -49,14 +49,15 @@ def raw_events_checks(pipeline: Pipeline) -> list[Check]:
             "landed_is_accepted_or_rejected",
             "Every landed record is either in raw_events or in rejected_records (rule A6)",
             # `landed` is null for a stream, whose arrival units are not landed days.
-            "coalesce(landed <> unit_rows + rejected, FALSE) OR rejected <> unit_rejected",
+            "coalesce(landed <> arrival_unit_rows + rejected, FALSE) "
+            "OR rejected <> arrival_unit_rejected",
         ),
         Check(
             "rejected_within_limit",
             f"At most {limit:.4g} % of a day's records are rejected (limits.rejected), and not all "
             "of them; rejected_records lists them with the reasons (rule A6)",
             "rejected > 0 AND "
-            f"(unit_rows = 0 OR rejected * 100 > {limit} * (unit_rows + rejected))",
+            f"(arrival_unit_rows = 0 OR rejected * 100 > {limit} * (arrival_unit_rows + rejected))",
             blocking=False,
         ),
         Check(
@@ -146,8 +147,8 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
 
     The rows need `rows_in_final` (copies among the checked rows), `rows_in_published` (copies among
     the published rows), `rows_in_closed` (copies among the closed keyed windows), `_times_final`
-    (how many final windows have its key and end; of row windows, its row) and `_unit_had` (how many
-    final windows the arrival unit has had, before corrections, too).
+    (how many final windows have its key and end; of row windows, its row) and `_arrival_unit_had`
+    (how many final windows the arrival unit has had, before corrections, too).
     """
     return [
         Check(
@@ -155,7 +156,7 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
             "The final windows are the closed keyed windows, and each ended between the close "
             "times before and after its arrival unit (rules A4, E1)",
             "least(rows_in_final, 1) <> least(rows_in_closed, 1) "
-            f"OR rows_in_final > 0 AND NOT coalesce({closed_by_unit(windows)}, FALSE)",
+            f"OR rows_in_final > 0 AND NOT coalesce({closed_by_arrival_unit(windows)}, FALSE)",
         ),
         Check(
             "final_once",
@@ -167,7 +168,7 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
             "Published final windows are unchanged, or as their newest correction left them (rule "
             "E1). If raw records were changed on purpose, run: "
             f"{correct} --from DAY --cause TEXT",
-            "rows_in_published <> rows_in_final AND _unit_had > 0",
+            "rows_in_published <> rows_in_final AND _arrival_unit_had > 0",
         ),
     ]
 
@@ -205,8 +206,8 @@ def alerts_history_checks(correct: str) -> list[Check]:
         correct: The command that corrects alerts, without days and cause.
 
     The rows need `rows_in_alerts` (copies among the checked rows), `rows_in_published` (copies
-    among the published rows) and `_unit_had` (how many alerts the arrival unit has had, retracted
-    ones included).
+    among the published rows) and `_arrival_unit_had` (how many alerts the arrival unit has had,
+    retracted ones included).
     """
     return [
         Check(
@@ -214,6 +215,6 @@ def alerts_history_checks(correct: str) -> list[Check]:
             "Published alerts are unchanged; a correction marks alerts as retracted and adds "
             "others, but deletes none (rules E1, E5). If raw records were changed on purpose, run: "
             f"{correct} --from DAY --cause TEXT",
-            "rows_in_published <> rows_in_alerts AND _unit_had > 0",
+            "rows_in_published <> rows_in_alerts AND _arrival_unit_had > 0",
         ),
     ]

@@ -54,7 +54,7 @@ _FIRING_COLUMNS = frozenset(
         "cause",
         "stream_time",
         "fired_after",
-        "fired_after_unit",
+        "fired_after_arrival_unit",
         "fired_after_partition",
         "is_final",
         "state",

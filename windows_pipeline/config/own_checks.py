@@ -9,7 +9,7 @@ from pydantic import AfterValidator, model_validator
 
 from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read, compile_expression
-from windows_pipeline.config.expectations.base import Expectation, RowRule, UnitRule
+from windows_pipeline.config.expectations.base import ArrivalUnitRule, Expectation, RowRule
 from windows_pipeline.config.expectations.days import (
     CountBetween,
     DistinctValues,
@@ -177,25 +177,25 @@ class OwnCheck(Strict):
     def failing_sql(self, types: Mapping[str, str]) -> str | None:
         """Compiles the condition that a row fails; None if only a whole day's rows can."""
         rule = self._rule(types)
-        if isinstance(rule, UnitRule) or rule.mostly < 1:
+        if isinstance(rule, ArrivalUnitRule) or rule.mostly < 1:
             return None
         return f"{self._where_sql(types)} AND {rule.failing}"
 
-    def unit_rule(self, types: Mapping[str, str]) -> UnitRule | None:
+    def arrival_unit_rule(self, types: Mapping[str, str]) -> ArrivalUnitRule | None:
         """Compiles what a day's rows must keep together; None if each row is checked by itself."""
         rule = self._rule(types)
         if isinstance(rule, RowRule):
             if rule.mostly >= 1:
                 return None
-            rule = rule.of_unit
+            rule = rule.of_arrival_unit
         where = self._where_sql(types)
         numbers = {name: sql.replace("{where}", where) for name, sql in rule.numbers.items()}
-        return UnitRule(numbers, rule.breaks)
+        return ArrivalUnitRule(numbers, rule.breaks)
 
     def _where_sql(self, types: Mapping[str, str]) -> str:
         return "TRUE" if self.where is None else f"coalesce({_compiled(self.where, types)}, FALSE)"
 
-    def _rule(self, types: Mapping[str, str]) -> RowRule | UnitRule:
+    def _rule(self, types: Mapping[str, str]) -> RowRule | ArrivalUnitRule:
         if self.expectation is not None:
             return self.expectation[1].rule(types)
         # As in a CHECK of SQL, a row for which the condition is unknown keeps it.

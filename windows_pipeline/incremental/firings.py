@@ -38,7 +38,7 @@ class Positions(NamedTuple):
     after: Position
 
 
-def unit_firings(
+def arrival_unit_firings(
     records: DataFrame,
     windows: FiringSpec,
     aggregates: Sequence[Aggregate] | BoundAggregates,
@@ -120,11 +120,11 @@ def _with_merge_position(
     parts = small_frame(
         records.sparkSession,
         [(*part[:3], *part.position) for part in resumed],
-        "_resumed_unit date, _resumed_batch bigint, _resumed_partition string, _resumed_ms bigint, "
-        "_resumed_as string",
+        "_resumed_arrival_unit date, _resumed_batch bigint, _resumed_partition string, "
+        "_resumed_ms bigint, _resumed_as string",
     )
     is_at_watermark = (
-        (F.col("arrival_unit") == F.col("_resumed_unit"))
+        (F.col("arrival_unit") == F.col("_resumed_arrival_unit"))
         & F.col("batch").eqNullSafe(F.col("_resumed_batch"))
         & (F.col("source_partition") == F.col("_resumed_partition"))
         & (F.col("_stream_time_ms") == F.col("_resumed_ms"))

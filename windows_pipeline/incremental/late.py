@@ -34,8 +34,8 @@ def late_records(
     open, but all closed before any of them counted it.
 
     Args:
-        records: The frame that `records.records_to_read` returns; see `unit_windows`.
-        computed: The frame that `windows.unit_windows` returns for these records; None for
+        records: The frame that `records.records_to_read` returns; see `arrival_unit_windows`.
+        computed: The frame that `windows.arrival_unit_windows` returns for these records; None for
             sessions and row windows.
         spec: The windows.
         values: The value columns to keep.
@@ -52,7 +52,7 @@ def late_records(
     elif computed is None:
         raise ValueError(
             "computed: must be the windows of these records, not None: the partly late records "
-            "that no window counts follow from them; pass what unit_windows returned"
+            "that no window counts follow from them; pass what arrival_unit_windows returned"
         )
     else:
         found = _of_fixed(records, computed, spec)

@@ -52,8 +52,8 @@ class FiringFunction:
         """Returns the rows that the function makes of new firings.
 
         Args:
-            fired: The frame that `unit_firings` returns of aggregates to which `with_records`
-                added, with `arrival_unit` and the tables' timestamps.
+            fired: The frame that `arrival_unit_firings` returns of aggregates to which
+                `with_records` added, with `arrival_unit` and the tables' timestamps.
 
         Returns:
             The columns of the table `processed`. When Spark runs it, an error of the function ends

@@ -51,15 +51,17 @@ def records_to_read(
     if is_new is None:
         is_new = F.col("_computed_day") == F.unix_date("arrival_unit")
     days = {read.arrival_unit for read in reads}
-    units = [unit for unit in timeline.units if unit.day in days]
+    arrival_units = [
+        arrival_unit for arrival_unit in timeline.arrival_units if arrival_unit.day in days
+    ]
     wanted = raw_events.where(F.col("arrival_unit").isin(sorted(days)))
     timed = wanted.withColumn("_event_time_ms", timestamp_to_ms("event_time"))
-    known = _with_literals if _are_few(reads, units) else _with_tables
+    known = _with_literals if _are_few(reads, arrival_units) else _with_tables
     stream_time_ms = F.greatest(
         timestamp_to_ms("running_max"), F.coalesce("_before_ms", F.lit(NEVER_MS))
     )
     return (
-        known(timed, units, reads)
+        known(timed, arrival_units, reads)
         .withColumn("_is_new", is_new)
         # An arrival unit reads all its own records, because it lists the late ones.
         .where(F.col("_is_new") | (F.col("_event_time_ms") >= F.col("_from_ms")))
@@ -72,22 +74,25 @@ def records_to_read(
     )
 
 
-def _are_few(reads: Sequence[Read], units: Sequence[ArrivalUnit]) -> bool:
+def _are_few(reads: Sequence[Read], arrival_units: Sequence[ArrivalUnit]) -> bool:
     """Whether literals can hold the arrival units: one computed day, and few stream times."""
     wanted = {(read.computed_day, read.from_ms) for read in reads}
-    stream_times = sum(len(unit.stream_time_before_ms) for unit in units)
-    return len(wanted) == 1 and len(units) + stream_times <= _MOST_LITERALS
+    stream_times = sum(len(arrival_unit.stream_time_before_ms) for arrival_unit in arrival_units)
+    return len(wanted) == 1 and len(arrival_units) + stream_times <= _MOST_LITERALS
 
 
 def _with_literals(
-    records: DataFrame, units: Sequence[ArrivalUnit], reads: Sequence[Read]
+    records: DataFrame, arrival_units: Sequence[ArrivalUnit], reads: Sequence[Read]
 ) -> DataFrame:
     """Adds the columns that `_with_tables` adds, as literals, without a join."""
-    watermark_ms = {day_number(unit.day): _bigint(unit.watermark_before_ms) for unit in units}
+    watermark_ms = {
+        day_number(arrival_unit.day): _bigint(arrival_unit.watermark_before_ms)
+        for arrival_unit in arrival_units
+    }
     before_ms = {
-        day_number(unit.day): _map_of({of: _bigint(ms) for of, ms in known.items()})
-        for unit in units
-        if (known := unit.stream_time_before_ms)
+        day_number(arrival_unit.day): _map_of({of: _bigint(ms) for of, ms in known.items()})
+        for arrival_unit in arrival_units
+        if (known := arrival_unit.stream_time_before_ms)
     }
     day, unknown = F.unix_date("arrival_unit"), F.lit(None).cast("bigint")
     of_day = F.try_element_at(_map_of(before_ms), day)
@@ -95,7 +100,9 @@ def _with_literals(
         {
             "_computed_day": F.lit(day_number(reads[0].computed_day)),
             "_from_ms": literal(reads[0].from_ms, F.col("_event_time_ms")),
-            "_watermark_ms": F.try_element_at(_map_of(watermark_ms), day) if units else unknown,
+            "_watermark_ms": F.try_element_at(_map_of(watermark_ms), day)
+            if arrival_units
+            else unknown,
             "_before_ms": F.try_element_at(of_day, "source_partition") if before_ms else unknown,
         }
     )
@@ -110,7 +117,7 @@ def _map_of(known: Mapping[int, Column] | Mapping[str, Column]) -> Column:
 
 
 def _with_tables(
-    records: DataFrame, units: Sequence[ArrivalUnit], reads: Sequence[Read]
+    records: DataFrame, arrival_units: Sequence[ArrivalUnit], reads: Sequence[Read]
 ) -> DataFrame:
     """Adds `_computed_day`, `_from_ms`, `_watermark_ms` and `_before_ms` by joins.
 
@@ -124,15 +131,15 @@ def _with_tables(
     )
     watermark = small_frame(
         spark,
-        [(unit.day, unit.watermark_before_ms) for unit in units],
+        [(arrival_unit.day, arrival_unit.watermark_before_ms) for arrival_unit in arrival_units],
         "arrival_unit date, _watermark_ms bigint",
     )
     before = small_frame(
         spark,
         [
-            (unit.day, partition, stream_time_ms)
-            for unit in units
-            for partition, stream_time_ms in unit.stream_time_before_ms.items()
+            (arrival_unit.day, partition, stream_time_ms)
+            for arrival_unit in arrival_units
+            for partition, stream_time_ms in arrival_unit.stream_time_before_ms.items()
         ],
         "arrival_unit date, source_partition string, _before_ms bigint",
     )

@@ -56,7 +56,7 @@ def row_lookback_ms(spec: GracedRows) -> int | None:
             return None
 
 
-def unit_rows(
+def arrival_unit_rows(
     in_time: DataFrame,
     spec: GracedRows,
     aggregates: Sequence[Aggregate],
@@ -202,7 +202,7 @@ def _bounds_of(window: RowWindow) -> tuple[Column, Column]:
 
 def _final_in(rows: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
     """The rows whose window ends between the close times of a computed day, with that day."""
-    units = small_frame(
+    arrival_units = small_frame(
         rows.sparkSession,
         [(day, *closing) for day, closing in closings.items()],
         "_computed_day int, _before_ms bigint, _after_ms bigint",
@@ -210,4 +210,4 @@ def _final_in(rows: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
     closed = (F.col("_window_end_ms") >= F.col("_before_ms")) & (
         F.col("_window_end_ms") < F.col("_after_ms")
     )
-    return rows.join(F.broadcast(units), closed)
+    return rows.join(F.broadcast(arrival_units), closed)

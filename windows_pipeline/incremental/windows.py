@@ -20,7 +20,7 @@ from windows_pipeline.incremental.aggregated_values import (
     with_failures,
     with_values,
 )
-from windows_pipeline.incremental.rows import unit_rows
+from windows_pipeline.incremental.rows import arrival_unit_rows
 from windows_pipeline.kernels.windows.chunk import Closing, ComputedDay
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
@@ -46,7 +46,7 @@ def lookback_ms(spec: FixedWindows) -> int:
     return partly_late_look_back_ms(spec) if isinstance(spec, SlidingWindows) else spec.length_ms
 
 
-def unit_windows(
+def arrival_unit_windows(
     records: DataFrame,
     spec: PipelineWindows,
     aggregates: Sequence[Aggregate] | BoundAggregates,
@@ -58,7 +58,7 @@ def unit_windows(
     """Computes the windows that each computed day changed or closed; see `evaluate_windows`.
 
     An aggregate that can't be computed is null, and its name is in `failed` (rule G3). Of row
-    windows only those that the day closed are returned; see `unit_rows`.
+    windows only those that the day closed are returned; see `arrival_unit_rows`.
 
     Args:
         records: The frame that `records.records_to_read` returns; for row windows each record
@@ -71,7 +71,7 @@ def unit_windows(
         tuning: How finely a key's time is cut into time shards.
     """
     bound = bound_aggregates(aggregates)
-    found = _unit_windows(
+    found = _arrival_unit_windows(
         with_values(records, bound),
         spec,
         bound.aggregates,
@@ -82,7 +82,7 @@ def unit_windows(
     return with_failures(found, bound)
 
 
-def _unit_windows(
+def _arrival_unit_windows(
     records: DataFrame,
     spec: PipelineWindows,
     aggregates: Sequence[Aggregate],
@@ -91,9 +91,9 @@ def _unit_windows(
     only_closed: bool,
     tuning: Tuning,
 ) -> DataFrame:
-    """See `unit_windows`."""
+    """See `arrival_unit_windows`."""
     if isinstance(spec, GracedRows):
-        return unit_rows(records.where(~is_late(spec)), spec, aggregates, closings, tuning)
+        return arrival_unit_rows(records.where(~is_late(spec)), spec, aggregates, closings, tuning)
     computed_days = {day: ComputedDay(spec, *closing) for day, closing in closings.items()}
     if isinstance(spec, SessionWindows):
         return evaluate_windows(

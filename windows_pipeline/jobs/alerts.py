@@ -11,22 +11,22 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
-from windows_pipeline.checks.compare import copies_by_frame, units_that_differ
+from windows_pipeline.checks.compare import arrival_units_that_differ, copies_by_frame
 from windows_pipeline.checks.notification_rules import notification_checks, notifications_to_check
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import alerts_checks, alerts_history_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental import silences
 from windows_pipeline.incremental.alerts import broken_rules, episodes, standing
+from windows_pipeline.incremental.arrival_units import arrival_units_frame
 from windows_pipeline.incremental.definition_records import passing
-from windows_pipeline.incremental.units import units_frame
 from windows_pipeline.incremental.whole_episodes import whole_episodes
 from windows_pipeline.jobs.earlier_alerts import EarlierAlerts
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.notifications import rows_of_days
 from windows_pipeline.jobs.unfinished_batch import logged_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import with_milliseconds
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import computed_days, notifications
@@ -99,7 +99,7 @@ class AlertsJob(WindowsJob):
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_unfinished(spark, log)
-        final = self.window_tables.final_windows.of_units(spark, days)
+        final = self.window_tables.final_windows.of_arrival_units(spark, days)
         table, *notified = self.tables
         if not self.windows.alerts:
             return Stage([StagedTable(table, small_frame(spark, [], table.schema))], [])
@@ -111,14 +111,16 @@ class AlertsJob(WindowsJob):
             notifies = self.notifications is not None
             earlier = EarlierAlerts(self, notifies, passing(rows), arrivals, run, raised, final)
             of_runs.append(cache_rows(earlier.joined()))
-        every = [joined.where(in_units(days)).drop(silences.NEXT_RECORD) for joined in of_runs]
+        every = [
+            joined.where(in_arrival_units(days)).drop(silences.NEXT_RECORD) for joined in of_runs
+        ]
         null = F.lit(None).cast("bigint")
         alerts = reduce(DataFrame.unionByName, every)
         never_corrected = alerts.withColumns({"correction": null, "retracted_by": null})
         staged = [StagedTable(table, never_corrected)]
         if notified:
             happened = [
-                rows_of_days(self, joined, run, arrivals.units(run))
+                rows_of_days(self, joined, run, arrivals.arrival_units(run))
                 for joined, run in zip(of_runs, _runs_of(days), strict=True)
             ]
             of_days = cache_rows(reduce(DataFrame.unionByName, happened))
@@ -139,7 +141,7 @@ class AlertsJob(WindowsJob):
     ) -> list[Batch]:
         """Joins the alerts with their final windows, with published alerts and notifications."""
         alerts = standing(rows[0])
-        final = self.window_tables.final_windows.of_units(spark, days)
+        final = self.window_tables.final_windows.of_arrival_units(spark, days)
         same_window = reduce(and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns])
         is_final = final.withColumn("_is_final", F.lit(True))
         columns = [alerts[name] for name in alerts.columns]
@@ -160,8 +162,8 @@ class AlertsJob(WindowsJob):
         ]
         for events in rows[1:]:
             spec, window = self.windows.spec, self.windows.window_key[1:]
-            units = units_frame(spark, self.arrivals(log), days)
-            closings = units.select("arrival_unit", "_close_before_ms")
+            arrival_units = arrival_units_frame(spark, self.arrivals(log), days)
+            closings = arrival_units.select("arrival_unit", "_close_before_ms")
             judged = notifications_to_check(events, alerts, final, closings, spec, window)
             batches.append(Batch("notifications", judged, notification_checks(spec)))
         return batches
@@ -170,19 +172,21 @@ class AlertsJob(WindowsJob):
         """The alerts of days that changed, with how often each of the compared frames has them."""
         frames = self._compared(spark, days, alerts)
         compared = ("alerts", "published")
-        in_doubt = units_that_differ({name: frames[name] for name in compared}, compared)
+        in_doubt = arrival_units_that_differ({name: frames[name] for name in compared}, compared)
         doubtful = F.col("arrival_unit").isin(*in_doubt) if in_doubt else F.lit(False)
         had = F.col("rows_in_published") + F.col("rows_in_retracted")
         counted = copies_by_frame(
             {name: rows.where(doubtful) for name, rows in frames.items()}, self.key_columns
         )
-        return counted.withColumn("_unit_had", F.sum(had).over(Window.partitionBy("arrival_unit")))
+        return counted.withColumn(
+            "_arrival_unit_had", F.sum(had).over(Window.partitionBy("arrival_unit"))
+        )
 
     def _compared(
         self, spark: SparkSession, days: Sequence[date], alerts: DataFrame
     ) -> dict[str, DataFrame]:
         """The alerts to check, and the published alerts: those that stand and those retracted."""
-        published = self.tables[0].of_units(spark, days)
+        published = self.tables[0].of_arrival_units(spark, days)
         frames = {
             "alerts": standing(alerts),
             "published": standing(published),

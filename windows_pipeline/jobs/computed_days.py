@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
+from windows_pipeline.incremental.arrival_units import Arrivals, arrivals_of
 from windows_pipeline.incremental.definition_records import definition_records, passing
-from windows_pipeline.incremental.units import Arrivals, arrivals_of
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import computed_days
@@ -119,7 +119,7 @@ def dependent_days(
         later = sorted(day for day in known if day > min(changed) and day not in changed)
         before_and_after = [arrivals_of(pipeline, log, windows.spec) for log in logs]
         for day in later:
-            if len({str(arrivals.timeline.unit(day)) for arrivals in before_and_after}) > 1:
+            if len({str(arrivals.timeline.arrival_unit(day)) for arrivals in before_and_after}) > 1:
                 found.add(day)
         records = passing(definition_records(raw_events, windows, pipeline.source))
         for arrivals in before_and_after:
@@ -131,7 +131,7 @@ def _readers(
     arrivals: Arrivals, records: DataFrame, days: Sequence[date], changed: Collection[date]
 ) -> set[date]:
     """The days among `days` that read records of changed days."""
-    if not arrivals.units(days):
+    if not arrivals.arrival_units(days):
         return set()
     reads = arrivals.reads(records, days)
     return {read.computed_day for read in reads if read.arrival_unit in changed}

@@ -21,15 +21,15 @@ from windows_pipeline.arrival.watermark import ArrivalUnit, close_ms, reads_from
 from windows_pipeline.engine.lateness import is_outside_windows
 from windows_pipeline.incremental import silences
 from windows_pipeline.incremental.alerts import broken_rules, with_episodes
+from windows_pipeline.incremental.arrival_units import Arrivals
 from windows_pipeline.incremental.lookback import lookback_from_ms
 from windows_pipeline.incremental.notifications import longest_overlap_ms
 from windows_pipeline.incremental.records import day_number, records_to_read
-from windows_pipeline.incremental.units import Arrivals
-from windows_pipeline.incremental.windows import unit_windows
+from windows_pipeline.incremental.windows import arrival_unit_windows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
-from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import timestamp_to_ms, with_instants
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.windows import SlidingWindows
@@ -119,15 +119,17 @@ class EarlierAlerts:
             from_ms = self._boundary_ms - 2 * (self._boundary_ms - from_ms)
 
     @cached_property
-    def _units(self) -> list[ArrivalUnit]:
-        return self.arrivals.units(self.days)
+    def _arrival_units(self) -> list[ArrivalUnit]:
+        return self.arrivals.arrival_units(self.days)
 
     @cached_property
     def _boundary_ms(self) -> int:
         """The close time before the days; `NEVER_MS` if nothing was closed, or a day is missing."""
-        if not self._units:
+        if not self._arrival_units:
             return NEVER_MS
-        return close_ms(self._units[0].watermark_before_ms, self.job.windows.spec.close_delay_ms)
+        return close_ms(
+            self._arrival_units[0].watermark_before_ms, self.job.windows.spec.close_delay_ms
+        )
 
     @cached_property
     def _overlap_ms(self) -> int | None:
@@ -144,16 +146,16 @@ class EarlierAlerts:
 
     @cached_property
     def _raised(self) -> DataFrame:
-        return self.raised.where(in_units(self.days))
+        return self.raised.where(in_arrival_units(self.days))
 
     @cached_property
     def _final(self) -> DataFrame:
-        return self.final.where(in_units(self.days)).select(*silences.SEEN)
+        return self.final.where(in_arrival_units(self.days)).select(*silences.SEEN)
 
     @property
     def _is_wanted(self) -> Column:
         """Whether the whole episode of an alert is needed."""
-        wanted = in_units(self.days)
+        wanted = in_arrival_units(self.days)
         if self._overlap_ms is not None:
             wanted |= timestamp_to_ms("window_end") >= self._near_ms
         if self._ends_silences:
@@ -210,7 +212,7 @@ class EarlierAlerts:
 
     def _read(self, records: DataFrame, from_ms: int) -> DataFrame:
         """The records before the days from an event time on, with their close times."""
-        day, timeline = self._units[0].day, self.arrivals.timeline
+        day, timeline = self._arrival_units[0].day, self.arrivals.timeline
         reads = [read for read in reads_from(timeline, {day: from_ms}) if read.arrival_unit < day]
         return records_to_read(records, timeline, reads, self.job.windows.spec.close_delay_ms)
 
@@ -227,10 +229,10 @@ class EarlierAlerts:
 
     def _windows(self, records: DataFrame, closing: Closing) -> DataFrame:
         """The windows that closed between two close times, before the days."""
-        job, day = self.job, self._units[0].day
+        job, day = self.job, self._arrival_units[0].day
         spec = job.windows.spec
         from_ms = lookback_from_ms(records, spec, [closing.before_ms])[closing.before_ms]
-        windows = unit_windows(
+        windows = arrival_unit_windows(
             job.in_shards(self._read(records, from_ms)),
             spec,
             job.aggregates,

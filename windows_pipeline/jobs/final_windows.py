@@ -10,21 +10,21 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
-from windows_pipeline.checks.compare import copies_by_frame, units_that_differ
+from windows_pipeline.checks.compare import arrival_units_that_differ, copies_by_frame
 from windows_pipeline.checks.own_checks import own_checks_of_results
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import (
-    closed_by_unit,
+    closed_by_arrival_unit,
     closing_checks,
     final_windows_checks,
 )
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.windows import until_window_closes
-from windows_pipeline.incremental.units import closing_frame, units_frame
+from windows_pipeline.incremental.arrival_units import arrival_units_frame, closing_frame
 from windows_pipeline.jobs.correction_marker import any_correction
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import with_differences
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.table import Table
@@ -68,7 +68,7 @@ class FinalWindowsJob(WindowsJob):
         return ("key", *(self.windows.row_key or ("window_end",)))
 
     def _closed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        keyed = self.window_tables.keyed_windows.of_units(spark, days)
+        keyed = self.window_tables.keyed_windows.of_arrival_units(spark, days)
         columns = [field.name for field in self.window_tables.final_windows.schema]
         return until_window_closes(keyed).select(*columns)
 
@@ -102,8 +102,10 @@ class FinalWindowsJob(WindowsJob):
         final = rows[0]
         corrections = self._corrections(spark, days, rows)
         arrivals = self.arrivals(log)
-        units = units_frame(spark, arrivals, days)
-        closings = F.broadcast(units.select("arrival_unit", "_close_before_ms", "_close_after_ms"))
+        arrival_units = arrival_units_frame(spark, arrivals, days)
+        closings = F.broadcast(
+            arrival_units.select("arrival_unit", "_close_before_ms", "_close_after_ms")
+        )
         compared = {
             "final": final,
             "published": with_differences(
@@ -113,24 +115,24 @@ class FinalWindowsJob(WindowsJob):
             ),
             "closed": self._closed(spark, days),
         }
-        differing = units_that_differ(compared, required=["final", "closed"])
-        misplaced = _misplaced(final, closings, closed_by_unit(self.windows))
+        differing = arrival_units_that_differ(compared, required=["final", "closed"])
+        misplaced = _misplaced(final, closings, closed_by_arrival_unit(self.windows))
         in_doubt = differing | misplaced | _repeated(final, self._unique_columns)
         compared["before"] = corrections.select(*self.key_columns, "old.*")
-        doubtful = {name: _of_units(frame, in_doubt) for name, frame in compared.items()}
+        doubtful = {name: _of_arrival_units(frame, in_doubt) for name, frame in compared.items()}
         same_window = Window.partitionBy(*self._unique_columns)
         had = F.col("rows_in_published") + F.col("rows_in_before")
         counted = _with_end_ms(copies_by_frame(doubtful, self.key_columns)).withColumns(
             {
                 "_window_start_ms": timestamp_to_ms("window_start"),
                 "_times_final": F.sum("rows_in_final").over(same_window),
-                "_unit_had": F.sum(had).over(Window.partitionBy("arrival_unit")),
+                "_arrival_unit_had": F.sum(had).over(Window.partitionBy("arrival_unit")),
             }
         )
         judged = counted.join(closings, "arrival_unit")
         closing = closing_frame(spark, arrivals, days)
         own = own_checks_of_results(self.windows, self.result_columns, "final_windows")
-        unblocked = [unit.day for unit in arrivals.units(days)]
+        unblocked = [arrival_unit.day for arrival_unit in arrivals.arrival_units(days)]
         return [
             Batch("final_windows", judged, self._built_in),
             Batch("closing", closing, closing_checks(), numbers=closing.columns[1:]),
@@ -144,7 +146,7 @@ class FinalWindowsJob(WindowsJob):
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """The final windows before the job."""
-        return self.tables[0].of_units(spark, days)
+        return self.tables[0].of_arrival_units(spark, days)
 
     def _corrections(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
@@ -153,7 +155,7 @@ class FinalWindowsJob(WindowsJob):
         table = self.window_tables.corrections
         if self.starts_over or not any_correction(spark, table):
             return small_frame(spark, [], table.schema)
-        return table.of_units(spark, days)
+        return table.of_arrival_units(spark, days)
 
 
 def newest_corrections(corrections: DataFrame, key_columns: Sequence[str]) -> DataFrame:
@@ -170,7 +172,7 @@ def _with_end_ms(rows: DataFrame) -> DataFrame:
 def _misplaced(final: DataFrame, closings: DataFrame, closed: str) -> set[date]:
     """The days with a window that lies outside the day's close times."""
     placed = _with_end_ms(final).join(closings, "arrival_unit")
-    return _units(placed.where(f"NOT coalesce({closed}, FALSE)"))
+    return _arrival_units(placed.where(f"NOT coalesce({closed}, FALSE)"))
 
 
 def _repeated(final: DataFrame, unique_columns: Sequence[str]) -> set[date]:
@@ -185,12 +187,12 @@ def _repeated(final: DataFrame, unique_columns: Sequence[str]) -> set[date]:
     )
     # The checks also look at days between that lack the window; they find nothing there.
     between = F.explode(F.sequence("first", "last")).alias("arrival_unit")
-    return _units(windows.where("times > 1").select(between))
+    return _arrival_units(windows.where("times > 1").select(between))
 
 
-def _units(rows: DataFrame) -> set[date]:
+def _arrival_units(rows: DataFrame) -> set[date]:
     return {row.arrival_unit for row in rows.select("arrival_unit").distinct().collect()}
 
 
-def _of_units(rows: DataFrame, units: AbstractSet[date]) -> DataFrame:
-    return rows.where(in_units(sorted(units)) if units else F.lit(False))
+def _of_arrival_units(rows: DataFrame, arrival_units: AbstractSet[date]) -> DataFrame:
+    return rows.where(in_arrival_units(sorted(arrival_units)) if arrival_units else F.lit(False))

@@ -27,11 +27,11 @@ from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.windows.firing_trigger import FiringTrigger
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
+from windows_pipeline.incremental.arrival_units import gapless_days_frame
 from windows_pipeline.incremental.early_warnings import early_warnings
-from windows_pipeline.incremental.firings import Positions, unit_firings
+from windows_pipeline.incremental.firings import Positions, arrival_unit_firings
 from windows_pipeline.incremental.processed import FiringFunction
 from windows_pipeline.incremental.records import day_number
-from windows_pipeline.incremental.units import gapless_days_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.instants import ms_to_timestamp, with_instants, with_milliseconds
@@ -115,13 +115,14 @@ class FiringsJob(WindowsJob):
         merge = arrivals.merge(self.pipeline.source.idle_after)
         came_with = F.unix_date(f"{AFTER}arrival_unit") == F.col("_computed_day")
         reached = {
-            day_number(unit.day): _positions(merge, unit.day) for unit in arrivals.units(days)
+            day_number(arrival_unit.day): _positions(merge, arrival_unit.day)
+            for arrival_unit in arrivals.arrival_units(days)
         }
         found = cache_rows(self.fired(records, reached, merge.resumed, came_with))
         fired = self.function.without_records(found)
         rows, cached = [fired.where("_is_new")], [found]
         if self.warning_table is not None:
-            final = self.window_tables.final_windows.of_units(spark, days)
+            final = self.window_tables.final_windows.of_arrival_units(spark, days)
             warnings = cache_rows(early_warnings(fired, with_milliseconds(final), self.rules))
             rows.append(warnings)
             cached.append(warnings)
@@ -140,7 +141,7 @@ class FiringsJob(WindowsJob):
         resumed: Sequence[Resumed],
         came_with: Column,
     ) -> DataFrame:
-        """The firings of some computed days, as rows of the table; see `unit_firings`.
+        """The firings of some computed days, as rows of the table; see `arrival_unit_firings`.
 
         If there are rules, earlier firings of the same windows are returned, too: a window's
         warning belongs to its first firing that breaks the rule. If a function takes the records
@@ -148,7 +149,7 @@ class FiringsJob(WindowsJob):
         """
         trigger = self.trigger.spec
         firing = FiringSpec(trigger.fitted(self.windows.spec), trigger)
-        fired = unit_firings(
+        fired = arrival_unit_firings(
             records,
             firing,
             self.function.with_records(self.aggregates),
@@ -163,7 +164,7 @@ class FiringsJob(WindowsJob):
                 "stream_time": ms_to_timestamp("_stream_time_ms"),
                 "fired_after": F.col(f"{AFTER}offset"),
                 # A partition's offsets repeat from day to day, so all three identify a record.
-                "fired_after_unit": F.col(f"{AFTER}arrival_unit"),
+                "fired_after_arrival_unit": F.col(f"{AFTER}arrival_unit"),
                 "fired_after_partition": F.col(f"{AFTER}source_partition"),
             }
         )
@@ -181,11 +182,11 @@ class FiringsJob(WindowsJob):
         """
         fired = rows[0]
         arrivals = self.arrivals(log)
-        units = F.broadcast(gapless_days_frame(spark, arrivals, days))
-        final = self.window_tables.final_windows.of_units(spark, days)
+        arrival_units = F.broadcast(gapless_days_frame(spark, arrivals, days))
+        final = self.window_tables.final_windows.of_arrival_units(spark, days)
         values = ["record_count", *self.windows.aggregates, "failed"]
-        numbered = with_previous_and_final(fired, final, units, values)
-        closed = with_their_firings(final, fired, units, values)
+        numbered = with_previous_and_final(fired, final, arrival_units, values)
+        closed = with_their_firings(final, fired, arrival_units, values)
         batches = [
             Batch("firings", numbered, firing_checks(self.trigger)),
             Batch("closed", closed, closed_checks(self.trigger)),
@@ -197,7 +198,7 @@ class FiringsJob(WindowsJob):
             made = with_their_firing(rows[-1], fired)
             batches.append(Batch("processed", made, processed_checks()))
         own = own_checks_of_results(self.windows, self.result_columns, "firings")
-        unblocked = [unit.day for unit in arrivals.units(days)]
+        unblocked = [arrival_unit.day for arrival_unit in arrivals.arrival_units(days)]
         return [*batches, *own.batches(fired, unblocked)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:

@@ -19,7 +19,7 @@ from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.checks.run import Batch, Check, CheckResult, import_ahead, validate
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured
-from windows_pipeline.incremental.units import Facts
+from windows_pipeline.incremental.arrival_units import Facts
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files
 from windows_pipeline.storage.files.damage import naming_damage
@@ -262,8 +262,8 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
         checks = _validate_all(batches)
         computed = {staged.table.name: staged.rows for staged in stage.tables}
         others = [table for table in job.counted_tables if table.name not in computed]
-        stored = {table.name: table.of_units(spark, days) for table in others}
-        counts = rows_by_unit(computed | stored)
+        stored = {table.name: table.of_arrival_units(spark, days) for table in others}
+        counts = rows_by_arrival_unit(computed | stored)
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage.counted(counts)) if passed else {}
         facts = job.facts(spark, days, log, counts) if passed else {}
@@ -283,7 +283,7 @@ def _store_computed_days(job: Job, spark: SparkSession, facts: Mapping[date, Fac
     if job.computed_days_table is None or not done:
         return
     job.computed_days_table.create_if_missing(spark)
-    new = sorted(set(done) - job.computed_days_table.units(spark, done))
+    new = sorted(set(done) - job.computed_days_table.arrival_units(spark, done))
     if new:
         frame = small_frame(spark, [(day,) for day in new], job.computed_days_table.schema)
         job.computed_days_table.publish(frame, new, len(new))
@@ -305,28 +305,32 @@ def check_published(
     log = job.arrived(spark)
     sized = sized_for(spark, job.settings, job.estimated_records(days, log))
     with naming_damage(), naming_bad_files(), sized:
-        rows = [table.of_units(spark, days) for table in job.tables]
+        rows = [table.of_arrival_units(spark, days) for table in job.tables]
         batches = job.check_batches(spark, days, rows, log)
         if recount and isinstance(job, Recounts):
             batches += job.recount(spark, days, rows, log)
         return _validate_all(batches)
 
 
-def rows_by_unit(rows: Mapping[str, DataFrame]) -> RowCounts:
+def rows_by_arrival_unit(rows: Mapping[str, DataFrame]) -> RowCounts:
     """Counts the rows of each frame by day, in one Spark job; days without rows are left out."""
-    units = [
+    arrival_units = [
         frame.select(F.lit(name).alias("name"), "arrival_unit") for name, frame in rows.items()
     ]
     counts: RowCounts = {name: {} for name in rows}
-    for row in reduce(DataFrame.union, units).groupBy("name", "arrival_unit").count().collect():
+    for row in (
+        reduce(DataFrame.union, arrival_units).groupBy("name", "arrival_unit").count().collect()
+    ):
         counts[row["name"]][row["arrival_unit"]] = row["count"]
     return counts
 
 
 def published_days(job: Job, spark: SparkSession) -> list[date]:
     """The days of which a job's tables hold rows."""
-    units = (table.read(spark).select("arrival_unit").distinct().collect() for table in job.tables)
-    return sorted({row.arrival_unit for of_table in units for row in of_table})
+    arrival_units = (
+        table.read(spark).select("arrival_unit").distinct().collect() for table in job.tables
+    )
+    return sorted({row.arrival_unit for of_table in arrival_units for row in of_table})
 
 
 def _validate_all(batches: Sequence[Batch]) -> list[CheckResult]:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream
-from windows_pipeline.checks.compare import units_that_differ
+from windows_pipeline.checks.compare import arrival_units_that_differ
 from windows_pipeline.checks.recounts.rows import recount_rows
 from windows_pipeline.checks.recounts.windows import (
     account_for_records,
@@ -19,15 +19,15 @@ from windows_pipeline.checks.run import Batch, Check, breaking
 from windows_pipeline.checks.table_rules import accounting_checks
 from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.incremental.arrival_units import arrival_units_frame
 from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.late import late_records
-from windows_pipeline.incremental.units import units_frame
-from windows_pipeline.incremental.windows import unit_windows
+from windows_pipeline.incremental.windows import arrival_unit_windows
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, publish_in_order
 from windows_pipeline.jobs.unfinished_batch import logged_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing
-from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import differences
 from windows_pipeline.storage.instants import with_instants, with_milliseconds
 from windows_pipeline.storage.table import Table
@@ -74,7 +74,7 @@ class KeyedWindowsJob(WindowsJob):
 
     def _computed(self, records: DataFrame, closings: dict[int, Closing]) -> DataFrame:
         """The windows of some computed days, and the days' records that no window counts."""
-        return unit_windows(
+        return arrival_unit_windows(
             records,
             self.windows.spec,
             self.aggregates,
@@ -114,14 +114,14 @@ class KeyedWindowsJob(WindowsJob):
             recounted = recount_windows(records, stored, spec, self.tuning)
         checks = window_checks(self.windows)
         judged = recounted.where(~F.col("is_window") | breaking(checks))
-        units = units_frame(spark, arrivals, days)
-        rejected = self.source.rejected_records.of_units(spark, days)
+        arrival_units = arrival_units_frame(spark, arrivals, days)
+        rejected = self.source.rejected_records.of_arrival_units(spark, days)
         condition = self.windows.undecided_sql(self.result_columns)
         undecided = None
         if condition is not None:
             undecided = keyed.where(F.col("closed") & F.expr(condition))
-        marked = None if self.windows.where is None else raw.where(in_units(days))
-        accounts = account_for_records(judged, late, rejected, units, undecided, marked)
+        marked = None if self.windows.where is None else raw.where(in_arrival_units(days))
+        accounts = account_for_records(judged, late, rejected, arrival_units, undecided, marked)
         if is_of_stream(log):
             accounts = self._with_logged_rejected(accounts, arrivals.rejected(days))
         return [
@@ -166,8 +166,8 @@ class KeyedWindowsJob(WindowsJob):
             F.col(field.name).cast(field.dataType) for field in schema if field.name != "batch"
         ]
         compared = {"stored": stored.select(columns), "again": again.select(columns)}
-        in_doubt = units_that_differ(compared, ["stored", "again"])
-        doubtful = in_units(sorted(in_doubt)) if in_doubt else F.lit(False)
+        in_doubt = arrival_units_that_differ(compared, ["stored", "again"])
+        doubtful = in_arrival_units(sorted(in_doubt)) if in_doubt else F.lit(False)
         before, after = (frame.where(doubtful) for frame in compared.values())
         found = differences(before, after, ("arrival_unit", *self.windows.window_key))
         check = Check(

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.watermark import ArrivalUnit, close_ms
 from windows_pipeline.engine.literals import literal
-from windows_pipeline.incremental.first_unit import first_unit
+from windows_pipeline.incremental.first_arrival_unit import first_arrival_unit
 from windows_pipeline.incremental.notifications import (
     EPISODE,
     episode_events,
@@ -19,7 +19,7 @@ from windows_pipeline.incremental.notifications import (
     with_ids,
 )
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import differences
 from windows_pipeline.storage.joins import join_on
 
@@ -47,7 +47,7 @@ def notification_rows(
 
 
 def rows_of_days(
-    job: WindowsJob, alerts: DataFrame, days: Sequence[date], units: Sequence[ArrivalUnit]
+    job: WindowsJob, alerts: DataFrame, days: Sequence[date], arrival_units: Sequence[ArrivalUnit]
 ) -> DataFrame:
     """Returns the rows of consecutive days.
 
@@ -55,25 +55,30 @@ def rows_of_days(
         job: The definition.
         alerts: See `episode_events`.
         days: The days.
-        units: The days as the timeline has them; none if a missing day blocks them.
+        arrival_units: The days as the timeline has them; none if a missing day blocks them.
     """
-    if not units:
-        return notification_rows(job, alerts, in_units(days), lambda _: F.lit(None).cast("date"))
+    if not arrival_units:
+        return notification_rows(
+            job, alerts, in_arrival_units(days), lambda _: F.lit(None).cast("date")
+        )
     delay_ms = job.windows.spec.close_delay_ms
-    before_ms = close_ms(units[0].watermark_before_ms, delay_ms)
-    after_ms = close_ms(units[-1].watermark_after_ms, delay_ms)
+    before_ms = close_ms(arrival_units[0].watermark_before_ms, delay_ms)
+    after_ms = close_ms(arrival_units[-1].watermark_after_ms, delay_ms)
 
     def ended_in(last_ms: Column) -> Column:
         passed = [
-            (unit.day, last_ms < literal(close_ms(unit.watermark_after_ms, delay_ms), last_ms))
-            for unit in units[:-1]
+            (
+                arrival_unit.day,
+                last_ms < literal(close_ms(arrival_unit.watermark_after_ms, delay_ms), last_ms),
+            )
+            for arrival_unit in arrival_units[:-1]
         ]
         is_passed = (last_ms >= literal(before_ms, last_ms)) & (
             last_ms < literal(after_ms, last_ms)
         )
-        return F.when(is_passed, first_unit(passed, units[-1].day))
+        return F.when(is_passed, first_arrival_unit(passed, arrival_units[-1].day))
 
-    return notification_rows(job, alerts, in_units(days), ended_in)
+    return notification_rows(job, alerts, in_arrival_units(days), ended_in)
 
 
 def with_correction(

@@ -29,14 +29,14 @@ from windows_pipeline.arrival.ranges import (
     in_arrival_order_by_ranges,
 )
 from windows_pipeline.arrival.stored_watermark import store_watermarks
-from windows_pipeline.checks.compare import units_that_differ
+from windows_pipeline.checks.compare import arrival_units_that_differ
 from windows_pipeline.checks.own_checks import own_checks_of_records
 from windows_pipeline.checks.recounts.arrival import recount_running_maxima
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import raw_events_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline, Source
-from windows_pipeline.incremental.units import Facts, arrivals_of, day_facts
+from windows_pipeline.incremental.arrival_units import Facts, arrivals_of, day_facts
 from windows_pipeline.jobs.computed_days import dependent_days, withdraw_computed_days
 from windows_pipeline.jobs.job import (
     Job,
@@ -63,14 +63,14 @@ from windows_pipeline.sources.landed_files import (
 )
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning, records_in
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
-from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import landed_files as landed_files_table
 from windows_pipeline.storage.tables import quarantined_files as quarantined_files_table
 from windows_pipeline.storage.tables import source_tables
 
-_LANDED = ("landed", "unit_rows", "rejected")
+_LANDED = ("landed", "arrival_unit_rows", "rejected")
 """What the checks report of a day: the records that landed, were accepted and were rejected."""
 
 
@@ -177,13 +177,15 @@ class RawEventsJob:
         read = [file for file in files if str(file) not in left_out]
         with freed_on_error(cached):
             require_fit_to_order(ordered, source)
-            rows, units = self._rows(ordered, days, read, quarantined_among(files, self.bad))
+            rows, arrival_units = self._rows(
+                ordered, days, read, quarantined_among(files, self.bad)
+            )
             self.files.create_if_missing(spark)
             staged = [
                 StagedTable(table, frame.select(table.schema.names))
                 for table, frame in zip([*self.tables, self.files], rows, strict=True)
             ]
-        return Stage(staged, [cached, units])
+        return Stage(staged, [cached, arrival_units])
 
     def _rows(
         self,
@@ -200,10 +202,16 @@ class RawEventsJob:
         counted = arrival_log_rows(accepted, rejected, days)
         of_no_stream = dict.fromkeys(("watermark", "batch", "stream"), F.lit(None))
         logged = with_timestamps(counted, "max_event_time")
-        units = cache_rows(logged.withColumns(of_no_stream))
+        arrival_units = cache_rows(logged.withColumns(of_no_stream))
         skips = self.pipeline.source.skips_bad_files
         quarantine = [quarantine_rows(ordered.sparkSession, listed)] if skips else []
-        return [raw, rejected, *quarantine, units, _with_counts(read, ordered)], units
+        return [
+            raw,
+            rejected,
+            *quarantine,
+            arrival_units,
+            _with_counts(read, ordered),
+        ], arrival_units
 
     def _is_streamed(self, log: ArrivalLog) -> bool:
         """Whether a stream fills these tables; for landed files only the log can say."""
@@ -253,7 +261,7 @@ class RawEventsJob:
         The pipeline's own checks look at the records themselves.
         """
         raw, rejected, *listed, logged = rows[: len(self.tables)]
-        units = _of_whole_units(logged)
+        arrival_units = _of_whole_arrival_units(logged)
         is_large = self._is_large(days, log)
         stretch_rows = self.tuning.checked_rows_per_stretch if is_large else None
         seen = recount_running_maxima(raw, stretch_rows)
@@ -269,14 +277,18 @@ class RawEventsJob:
         total = F.sum("rows").over(Window.partitionBy("arrival_unit"))
         counted = ["rejected", "distinct_offsets", "wrong_running_max"]
         for quarantined in listed:
-            of_unit = quarantined.groupBy("arrival_unit").agg(F.count("*").alias("quarantined"))
-            units = units.join(of_unit, "arrival_unit", "left").fillna(0, ["quarantined"])
+            of_arrival_unit = quarantined.groupBy("arrival_unit").agg(
+                F.count("*").alias("quarantined")
+            )
+            arrival_units = arrival_units.join(of_arrival_unit, "arrival_unit", "left").fillna(
+                0, ["quarantined"]
+            )
         judged = (
-            units.join(of_partition, ["arrival_unit", "source_partition"], "left")
+            arrival_units.join(of_partition, ["arrival_unit", "source_partition"], "left")
             .join(self._landed(spark, days, log, listed), "arrival_unit", "left")
             .join(of_reject, "arrival_unit", "left")
             .join(_without_values(raw, self.pipeline.source), "arrival_unit", "left")
-            .withColumn("unit_rows", total)
+            .withColumn("arrival_unit_rows", total)
             .fillna(0, counted if self._is_streamed(log) else ["landed", *counted])
         )
         return [
@@ -347,9 +359,9 @@ class RawEventsJob:
             return set()
         raw, *_, log, _ = stage.tables
         columns = [name for name in raw.table.schema.names if name != "batch"]
-        old = raw.table.of_units(spark, known_days).select(columns)
-        new = raw.rows.where(in_units(known_days)).select(columns)
-        changed = units_that_differ({"old": old, "new": new}, ["old", "new"])
+        old = raw.table.of_arrival_units(spark, known_days).select(columns)
+        new = raw.rows.where(in_arrival_units(known_days)).select(columns)
+        changed = arrival_units_that_differ({"old": old, "new": new}, ["old", "new"])
         if not changed:
             return set()
         after = *(row for row in before if row.arrival_unit not in days), *rows_of(log.rows)
@@ -437,17 +449,21 @@ def _decisions(log: ArrivalLog) -> Iterator[tuple[int, str, int]]:
                 watermark_ms = max(watermark_ms, row.watermark_ms)
 
 
-def _of_whole_units(logged: DataFrame) -> DataFrame:
+def _of_whole_arrival_units(logged: DataFrame) -> DataFrame:
     """The arrival log with a row per day and source partition, summed over micro-batches."""
     of_batch = Window.partitionBy("arrival_unit", "batch")
     first_of_batch = F.row_number().over(of_batch.orderBy("source_partition")) == 1
-    parts = logged.withColumn("batch_rejected", F.when(first_of_batch, F.col("unit_rejected")))
-    whole_unit = Window.partitionBy("arrival_unit")
-    parts = parts.withColumn("unit_rejected", F.sum("batch_rejected").over(whole_unit))
+    parts = logged.withColumn(
+        "batch_rejected", F.when(first_of_batch, F.col("arrival_unit_rejected"))
+    )
+    whole_arrival_unit = Window.partitionBy("arrival_unit")
+    parts = parts.withColumn(
+        "arrival_unit_rejected", F.sum("batch_rejected").over(whole_arrival_unit)
+    )
     return parts.groupBy("arrival_unit", "source_partition").agg(
         F.min("first_offset").alias("first_offset"),
         F.max("last_offset").alias("last_offset"),
         F.sum("rows").alias("rows"),
         F.max("max_event_time").alias("max_event_time"),
-        F.max("unit_rejected").alias("unit_rejected"),
+        F.max("arrival_unit_rejected").alias("arrival_unit_rejected"),
     )

@@ -40,7 +40,7 @@ def require_raw_rows(
     for row in log:
         if row.arrival_unit in wanted:
             wanted[row.arrival_unit] += row.rows
-    found = raw_events.rows_by_unit(spark, wanted)
+    found = raw_events.rows_by_arrival_unit(spark, wanted)
     for day, rows in wanted.items():
         if found[day] < rows:
             start_over = (

@@ -16,8 +16,8 @@ from windows_pipeline.config import BoundAggregates, Pipeline, Source, Windows
 from windows_pipeline.engine.record_shards import in_record_shards
 from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
 from windows_pipeline.incremental.alerts import RuleSql
+from windows_pipeline.incremental.arrival_units import Arrivals, Facts, arrivals_of, day_facts
 from windows_pipeline.incremental.definition_records import definition_records, passing
-from windows_pipeline.incremental.units import Arrivals, Facts, arrivals_of, day_facts
 from windows_pipeline.jobs.computed_days import computed_through_ms
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError, unfinished_correction
 from windows_pipeline.jobs.job import RowCounts
@@ -199,8 +199,8 @@ class WindowsJob:
         """How many records the days brought, by the log."""
         wanted = set(days)
         of_days = [row for row in log if row.arrival_unit in wanted]
-        # `unit_rejected` counts a whole day or micro-batch, and stands in each of its rows.
-        rejected = {(row.arrival_unit, row.batch): row.unit_rejected for row in of_days}
+        # `arrival_unit_rejected` counts a whole day or micro-batch, and stands in each of its rows.
+        rejected = {(row.arrival_unit, row.batch): row.arrival_unit_rejected for row in of_days}
         return sum(row.rows for row in of_days) + sum(rejected.values())
 
     def raw_records(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> DataFrame:

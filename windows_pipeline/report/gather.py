@@ -219,5 +219,5 @@ def _arrived(log: Sequence[LogPart], days: Sequence[date]) -> tuple[tuple[int, i
         # Each row of an arrival unit has the rejected records of all its source partitions.
         if (day, part.batch) not in batches:
             batches.add((day, part.batch))
-            rejected[day] += part.unit_rejected
+            rejected[day] += part.arrival_unit_rejected
     return tuple((accepted[day], rejected[day]) for day in days)

@@ -251,7 +251,7 @@ def _origin(files: Sequence[LandedFile]) -> tuple[Column, ...]:
     """
     folder = F.substring_index(F.substring_index("_metadata.file_path", "/", -2), "/", 1)
     days = {file.day for file in files}
-    unit = folder.cast("date") if len(days) > 1 else F.lit(files[0].day)
+    arrival_unit = folder.cast("date") if len(days) > 1 else F.lit(files[0].day)
     # The name is escaped as in a URI, in which a plus sign is no blank.
     encoded = F.col("_metadata.file_name")
     name = encoded
@@ -259,7 +259,7 @@ def _origin(files: Sequence[LandedFile]) -> tuple[Column, ...]:
         decoded = F.try_url_decode(F.replace(encoded, F.lit("+"), F.lit("%2B")))
         name = F.coalesce(decoded, encoded)
     return (
-        unit.alias("arrival_unit"),
+        arrival_unit.alias("arrival_unit"),
         name.alias("file"),
         F.col("_metadata.file_block_start").alias(BLOCK),
         F.monotonically_increasing_id().alias(LINE),

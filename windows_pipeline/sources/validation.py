@@ -324,7 +324,7 @@ def _reason_of_text(reason: str, name: str, source: Source) -> Column:
 
 
 def _arrival_ms(source: Source) -> Column:
-    unit_end_ms = (F.unix_date("arrival_unit").cast("bigint") + 1) * _DAY_MS
+    arrival_unit_end_ms = (F.unix_date("arrival_unit").cast("bigint") + 1) * _DAY_MS
     if source.arrival_column is not None and source.types[source.arrival_column] == "timestamp":
-        return F.least(F.unix_millis(F.col(TYPED)[source.arrival_column]), unit_end_ms)
-    return unit_end_ms
+        return F.least(F.unix_millis(F.col(TYPED)[source.arrival_column]), arrival_unit_end_ms)
+    return arrival_unit_end_ms

@@ -9,12 +9,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
-def in_units(days: Sequence[date]) -> Column:
+def in_arrival_units(days: Sequence[date]) -> Column:
     """The condition that a row belongs to one of these arrival units."""
-    return F.expr(units_sql(days))
+    return F.expr(arrival_units_sql(days))
 
 
-def units_sql(days: Sequence[date]) -> str:
+def arrival_units_sql(days: Sequence[date]) -> str:
     """The SQL condition that a row belongs to one of these arrival units."""
     first, last = min(days), max(days)
     if len(set(days)) == (last - first) // timedelta(days=1) + 1:

@@ -143,7 +143,7 @@ def version(location: str) -> int:
 
 def data_files(
     location: str,
-    units: Collection[date] | None = None,
+    arrival_units: Collection[date] | None = None,
     column: str | None = None,
     since_ms: int | None = None,
 ) -> list[str] | None:
@@ -151,7 +151,7 @@ def data_files(
 
     Args:
         location: The table's folder.
-        units: If the table is partitioned by arrival unit, only the files of these units.
+        arrival_units: If the table is partitioned by arrival unit, only the files of these units.
         column: A timestamp column. With `since_ms`, files are left out whose statistics say that
             all their values lie before it.
         since_ms: The instant, in milliseconds since 1970.
@@ -159,7 +159,7 @@ def data_files(
     table = _opened(location)
     if not files_hold_exact_rows(table):
         return None
-    paths: list[str] = _files(table, units, column, since_ms)["path"].to_pylist()
+    paths: list[str] = _files(table, arrival_units, column, since_ms)["path"].to_pylist()
     return paths
 
 
@@ -177,15 +177,15 @@ def rows_since(location: str, column: str, since_ms: int) -> int:
 
 def _files(
     table: DeltaTable,
-    units: Collection[date] | None = None,
+    arrival_units: Collection[date] | None = None,
     column: str | None = None,
     since_ms: int | None = None,
 ) -> pa.Table:
     """The log's entries of a table's files, without those that `data_files` leaves out."""
     with damage_of(unquote(urlsplit(table.table_uri).path), of_log=True):
         adds = entries_of_files(table)
-    if units is not None and "partition.arrival_unit" in adds.column_names:
-        wanted = pa.array(sorted(units), pa.date32())
+    if arrival_units is not None and "partition.arrival_unit" in adds.column_names:
+        wanted = pa.array(sorted(arrival_units), pa.date32())
         adds = adds.filter(pc.is_in(adds["partition.arrival_unit"], wanted))
     if since_ms is not None and f"max.{column}" in adds.column_names:
         newest_us = adds[f"max.{column}"].cast(pa.int64())
@@ -204,7 +204,7 @@ def count(location: str) -> int | None:
     return pc.sum(counts, min_count=0).as_py()  # type: ignore[no-any-return]
 
 
-def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
+def arrival_units_with_rows(location: str, *, partitioned: bool) -> set[date]:
     """The arrival units of which a table has rows."""
     table = _opened(location)
     if not partitioned:
@@ -214,7 +214,7 @@ def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
     return set(filled["partition.arrival_unit"].unique().to_pylist())
 
 
-def rows_by_unit(location: str) -> dict[date, int] | None:
+def rows_by_arrival_unit(location: str) -> dict[date, int] | None:
     """The number of rows of each arrival unit, from the log; None if the log does not say."""
     table = _opened(location)
     files = _files(table)
@@ -223,9 +223,12 @@ def rows_by_unit(location: str) -> dict[date, int] | None:
     found: dict[date, int] = {}
     if not files.num_rows:
         return found
-    units, counts = files["partition.arrival_unit"].to_pylist(), files["num_records"].to_pylist()
-    for unit, count_of_file in zip(units, counts, strict=True):
-        found[unit] = found.get(unit, 0) + count_of_file
+    arrival_units, counts = (
+        files["partition.arrival_unit"].to_pylist(),
+        files["num_records"].to_pylist(),
+    )
+    for arrival_unit, count_of_file in zip(arrival_units, counts, strict=True):
+        found[arrival_unit] = found.get(arrival_unit, 0) + count_of_file
     return found
 
 
@@ -280,8 +283,8 @@ def bytes_of_size(text: str) -> int:
     found = _SIZE.fullmatch(text.strip().lower())
     if found is None:
         raise ValueError(f"{RESULT_LIMIT} must be a size such as 512m or 1g, not {text!r}")
-    number, unit = found.groups()
-    return int(number) << (10 * "bkmgtp".index(unit or "b"))
+    number, arrival_unit = found.groups()
+    return int(number) << (10 * "bkmgtp".index(arrival_unit or "b"))
 
 
 def _bytes_of(field: T.StructField) -> int:
@@ -336,19 +339,19 @@ def append(
     _make_checkpoint_if_due(table, location)
 
 
-def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
+def replace_arrival_units(location: str, arrival_units: Sequence[date], new: pa.Table) -> int:
     """Replaces all rows of some arrival units in one transaction; returns the new version.
 
     Args:
         location: The table's folder.
-        units: The arrival units.
+        arrival_units: The arrival units.
         new: The new rows, with all columns, of these arrival units only.
 
     Raises:
         CommitFailedError: Another writer changed rows that this write had read.
     """
     table = _opened(location)
-    listed = ", ".join(f"DATE '{unit}'" for unit in sorted(set(units)))
+    listed = ", ".join(f"DATE '{arrival_unit}'" for arrival_unit in sorted(set(arrival_units)))
     with damage_of(location):  # the write reads old rows, of shared files or for the change feed
         write_deltalake(
             table,
@@ -362,7 +365,7 @@ def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
     return table.version()
 
 
-def update_units(location: str, values: pa.Table, columns: Sequence[str]) -> None:
+def update_arrival_units(location: str, values: pa.Table, columns: Sequence[str]) -> None:
     """Sets columns of all rows of some arrival units in one transaction.
 
     Args:

@@ -10,7 +10,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.storage.arrival_units import units_sql
+from windows_pipeline.storage.arrival_units import arrival_units_sql
 from windows_pipeline.storage.table import Table
 
 
@@ -74,18 +74,20 @@ def apply_differences(
     Returns:
         The table's version, a new one if any row differs.
     """
-    units = [row.arrival_unit for row in found.select("arrival_unit").distinct().collect()]
-    if not units:
+    arrival_units = [row.arrival_unit for row in found.select("arrival_unit").distinct().collect()]
+    if not arrival_units:
         return table.version(spark)
     values = [name for name in table.schema.names if name not in key]
     of_new: dict[str, str | Column] = {name: f"found.new.{name}" for name in values}
     of_key: dict[str, str | Column] = {name: f"found.{name}" for name in key}
     same = " AND ".join(f"stored.{name} <=> found.{name}" for name in key)
-    in_units = units_sql(units).replace("arrival_unit ", "stored.arrival_unit ")
+    in_arrival_units = arrival_units_sql(arrival_units).replace(
+        "arrival_unit ", "stored.arrival_unit "
+    )
     (
         DeltaTable.forPath(spark, table.location)
         .alias("stored")
-        .merge(found.alias("found"), f"{in_units} AND {same}")
+        .merge(found.alias("found"), f"{in_arrival_units} AND {same}")
         .whenMatchedUpdate("found.change = 'changed'", of_new)
         .whenMatchedDelete("found.change = 'retracted'")
         .whenNotMatchedInsert("found.change = 'added'", {**of_key, **of_new})

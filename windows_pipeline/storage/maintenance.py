@@ -9,7 +9,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.storage.arrival_units import units_sql
+from windows_pipeline.storage.arrival_units import arrival_units_sql
 from windows_pipeline.storage.table import Table
 from windows_pipeline.text.counts import counted
 
@@ -52,21 +52,21 @@ def maintain(spark: SparkSession, table: Table) -> Maintained:
     """
     table.require(spark)
     delta = DeltaTable.forPath(spark, table.location)
-    units = _crowded_units(spark, table, delta)
+    arrival_units = _crowded_arrival_units(spark, table, delta)
     before = after = 0
-    if units:
+    if arrival_units:
         optimize = delta.optimize()
         if table.partitioned:
-            optimize = optimize.where(units_sql(units))
+            optimize = optimize.where(arrival_units_sql(arrival_units))
         metrics = optimize.executeZOrderBy(*table.sorted_by).select("metrics.*").collect()[0]
         before, after = metrics["numFilesRemoved"], metrics["numFilesAdded"]
     delta.vacuum()
     table.remember_files(spark)
     table.forget_deleted_files(spark)
-    return Maintained(units, before, after)
+    return Maintained(arrival_units, before, after)
 
 
-def _crowded_units(spark: SparkSession, table: Table, delta: DeltaTable) -> list[date]:
+def _crowded_arrival_units(spark: SparkSession, table: Table, delta: DeltaTable) -> list[date]:
     """The arrival units that have several files, one of them newer than the last joining.
 
     An arrival unit larger than one file keeps several files, and is not rewritten each time. If the

@@ -46,7 +46,7 @@ _FIRING = (
     TableColumn("reason", "string", "EARLY, ON_TIME or LATE: before, at or after the window's end"),
 )
 _FIRED_AFTER = (
-    TableColumn("fired_after_unit", "date", "arrival day of the record in fired_after"),
+    TableColumn("fired_after_arrival_unit", "date", "arrival day of the record in fired_after"),
     TableColumn("fired_after_partition", "string", "source partition of the record in fired_after"),
 )
 _RECORDS = (
@@ -89,7 +89,7 @@ def arrival_log() -> Columns:
         TableColumn("rows", "bigint", "number of accepted records"),
         TableColumn("max_event_time", "timestamp", "latest event time of the accepted records"),
         TableColumn(
-            "unit_rejected", "bigint", "number of rejected records, all partitions together"
+            "arrival_unit_rejected", "bigint", "number of rejected records, all partitions together"
         ),
         TableColumn("watermark", "timestamp", "watermark after these records, as decided then"),
         _BATCH,

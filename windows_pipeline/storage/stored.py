@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.storage import delta_rs
-from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.catalog import TableSpec
 from windows_pipeline.storage.files.digests import forget_deleted, remember
 from windows_pipeline.storage.spark_schema import spark_schema
@@ -63,20 +63,20 @@ class StoredTable(TableSpec):
     def read(
         self,
         spark: SparkSession,
-        units: Collection[date] | None = None,
+        arrival_units: Collection[date] | None = None,
         since_ms: int | None = None,
     ) -> DataFrame:
         """The rows of the newest version; call `Table.require` first.
 
         Args:
             spark: The session.
-            units: If given, rows of other arrival units may be left out.
+            arrival_units: If given, rows of other arrival units may be left out.
             since_ms: If given, rows may be left out whose first column of `sorted_by` lies before
                 this instant (milliseconds since 1970).
         """
         paths = None
         if self._is_found(spark):
-            paths = delta_rs.data_files(self.location, units, self.sorted_by[0], since_ms)
+            paths = delta_rs.data_files(self.location, arrival_units, self.sorted_by[0], since_ms)
         if paths is None or len(paths) > _MOST_FILES:
             return spark.read.format("delta").load(self.location)
         if not paths:
@@ -89,9 +89,9 @@ class StoredTable(TableSpec):
         )
         return files.select(*[f"`{name}`" for name in self.schema.names])
 
-    def of_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
+    def of_arrival_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """The rows of some arrival units."""
-        return self.read(spark, units=days).where(in_units(days))
+        return self.read(spark, arrival_units=days).where(in_arrival_units(days))
 
     def read_version(self, spark: SparkSession, version: int) -> DataFrame:
         """The rows of an older version."""
@@ -103,13 +103,15 @@ class StoredTable(TableSpec):
         row_count = delta_rs.count(self.location) if self._is_found(spark) else None
         return self.read(spark).count() if row_count is None else row_count
 
-    def rows_by_unit(self, spark: SparkSession, days: Collection[date]) -> dict[date, int]:
+    def rows_by_arrival_unit(self, spark: SparkSession, days: Collection[date]) -> dict[date, int]:
         """The number of rows of each of some arrival units; the table must be partitioned."""
         if not self.exists(spark):
             return dict.fromkeys(days, 0)
-        found = delta_rs.rows_by_unit(self.location) if self._is_found(spark) else None
+        found = delta_rs.rows_by_arrival_unit(self.location) if self._is_found(spark) else None
         if found is None:
-            counted = self.of_units(spark, sorted(days)).groupBy("arrival_unit").count().collect()
+            counted = (
+                self.of_arrival_units(spark, sorted(days)).groupBy("arrival_unit").count().collect()
+            )
             found = {row["arrival_unit"]: row["count"] for row in counted}
         return {day: found.get(day, 0) for day in days}
 
@@ -132,12 +134,14 @@ class StoredTable(TableSpec):
         history = DeltaTable.forPath(spark, self.location).history(1)
         return int(history.select("version").collect()[0][0])
 
-    def units(self, spark: SparkSession, days: Sequence[date]) -> set[date]:
+    def arrival_units(self, spark: SparkSession, days: Sequence[date]) -> set[date]:
         """Which of the given arrival units have rows."""
         if self.driver_can_reach(spark):
-            with_rows = delta_rs.units_with_rows(self.location, partitioned=self.partitioned)
+            with_rows = delta_rs.arrival_units_with_rows(
+                self.location, partitioned=self.partitioned
+            )
             return with_rows & set(days)
-        found = self.of_units(spark, days).select("arrival_unit").distinct().collect()
+        found = self.of_arrival_units(spark, days).select("arrival_unit").distinct().collect()
         return {row.arrival_unit for row in found}
 
     def properties(self, spark: SparkSession) -> dict[str, str]:

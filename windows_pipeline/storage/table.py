@@ -21,7 +21,7 @@ from windows_pipeline.config.definition import (
     only_grace_differs,
 )
 from windows_pipeline.storage import delta_rs
-from windows_pipeline.storage.arrival_units import in_units, units_sql
+from windows_pipeline.storage.arrival_units import arrival_units_sql, in_arrival_units
 from windows_pipeline.storage.retry import is_conflict, is_creation_conflict, retry_conflicts
 from windows_pipeline.storage.stored import StoredTable
 
@@ -165,7 +165,7 @@ class Table(StoredTable):
         """
         spark = rows.sparkSession
         (
-            self._sorted(self._by_unit(rows))
+            self._sorted(self._by_arrival_unit(rows))
             .to(self.schema)  # with the columns' descriptions
             .write.format("delta")
             .mode("overwrite")
@@ -234,11 +234,11 @@ class Table(StoredTable):
             f"{correct if only_grace else ''}"
         )
 
-    def of_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
+    def of_arrival_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """The rows of some arrival units; none while `starts_over` holds."""
         if self.starts_over:
             return small_frame(spark, [], self.schema)
-        return super().of_units(spark, days)
+        return super().of_arrival_units(spark, days)
 
     @_named
     def publish(self, rows: DataFrame, days: Sequence[date], row_count: int | None = None) -> int:
@@ -253,14 +253,14 @@ class Table(StoredTable):
             return self._replace_all(rows)
         spark = rows.sparkSession
         if row_count == 0 and self._can_write(spark):
-            return self._replace_units(spark, days, arrow_schema(self.schema).empty_table())
+            return self._replace_arrival_units(spark, days, arrow_schema(self.schema).empty_table())
         if row_count is not None and self.fits_in_driver(spark, row_count):
             in_one_task = not self.partitioned or row_count <= _ROWS_OF_A_TASK
             gathered = rows.coalesce(1) if in_one_task else rows.repartition("arrival_unit")
             new = delta_rs.fetch(self._sorted(gathered))
             if new is not None:
-                return self._replace_units(spark, days, new)
-        return self.replace(rows, units_sql(days))
+                return self._replace_arrival_units(spark, days, new)
+        return self.replace(rows, arrival_units_sql(days))
 
     def _can_write(self, spark: SparkSession) -> bool:
         """Whether the driver may write the table with delta-rs."""
@@ -270,7 +270,7 @@ class Table(StoredTable):
         """The table's columns in their types, sorted within each partition."""
         return self._typed(rows).sortWithinPartitions("arrival_unit", *self.sorted_by)
 
-    def _by_unit(self, rows: DataFrame) -> DataFrame:
+    def _by_arrival_unit(self, rows: DataFrame) -> DataFrame:
         """The rows in tasks: a file or more for each arrival unit; without partitions, one file."""
         if not self.partitioned:
             return rows.coalesce(1)
@@ -282,10 +282,12 @@ class Table(StoredTable):
         """The table's columns in their types."""
         return rows.select(*[F.col(field.name).cast(field.dataType) for field in self.schema])
 
-    def _replace_units(self, spark: SparkSession, days: Sequence[date], new: pa.Table) -> int:
-        if not new.num_rows and not self.units(spark, days):
+    def _replace_arrival_units(
+        self, spark: SparkSession, days: Sequence[date], new: pa.Table
+    ) -> int:
+        if not new.num_rows and not self.arrival_units(spark, days):
             return self.version(spark)
-        version = self._retrying(lambda: delta_rs.replace_units(self.location, days, new))
+        version = self._retrying(lambda: delta_rs.replace_arrival_units(self.location, days, new))
         self.remember_files()
         return version
 
@@ -305,11 +307,11 @@ class Table(StoredTable):
         if self.starts_over:
             return self.publish(rows, days, row_count)
         spark = rows.sparkSession
-        published = self.units(spark, days)
+        published = self.arrival_units(spark, days)
         new = [day for day in days if day not in published]
         if not new:
             return self.version(spark)
-        return self.publish(rows.where(in_units(new)), new, row_count)
+        return self.publish(rows.where(in_arrival_units(new)), new, row_count)
 
     @_named
     def replace(self, rows: DataFrame, where: str) -> int:
@@ -321,7 +323,7 @@ class Table(StoredTable):
         """
         spark = rows.sparkSession
         write = (
-            self._sorted(self._by_unit(rows))
+            self._sorted(self._by_arrival_unit(rows))
             .write.format("delta")
             .mode("overwrite")
             .option("replaceWhere", where)
@@ -404,18 +406,18 @@ class Table(StoredTable):
     @_named
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
         """Deletes the rows of some arrival units."""
-        if not self.units(spark, days):  # this query takes a third of a deletion's time
+        if not self.arrival_units(spark, days):  # this query takes a third of a deletion's time
             return
         if self._can_write(spark):
             no_rows = arrow_schema(self.schema).empty_table()
-            self._replace_units(spark, days, no_rows)
+            self._replace_arrival_units(spark, days, no_rows)
             return
         table = DeltaTable.forPath(spark, self.location)
-        self._retrying(lambda: table.delete(in_units(days)))
+        self._retrying(lambda: table.delete(in_arrival_units(days)))
         self.remember_files(spark)
 
     @_named
-    def update_units(self, values: DataFrame) -> None:
+    def update_arrival_units(self, values: DataFrame) -> None:
         """Sets columns of all rows of some arrival units in one transaction.
 
         Args:
@@ -425,7 +427,7 @@ class Table(StoredTable):
         columns = [name for name in values.columns if name != "arrival_unit"]
         if self._can_write(spark):
             new = values.toArrow()
-            self._retrying(lambda: delta_rs.update_units(self.location, new, columns))
+            self._retrying(lambda: delta_rs.update_arrival_units(self.location, new, columns))
             self.remember_files()
             return
         table = DeltaTable.forPath(spark, self.location).alias("old")

@@ -11,7 +11,7 @@ from windows_pipeline.arrival.merge import Merge, Resumed
 from windows_pipeline.engine.firings.kernel import AFTER
 from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.firings import Positions, position_column
-from windows_pipeline.incremental.first_unit import first_unit
+from windows_pipeline.incremental.first_arrival_unit import first_arrival_unit
 from windows_pipeline.incremental.records import day_number
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.storage.fetched_rows import FetchedRows
@@ -54,10 +54,10 @@ class BatchFirings:
         job = self.job
         came_with = F.col(f"{AFTER}batch") == F.lit(self.batch)
         around = Positions(self.before.position, self.after.position)
-        positions = {day_number(self.scope.units[-1]): around}
+        positions = {day_number(self.scope.arrival_units[-1]): around}
         found = job.fired(records, positions, self._resumed(from_ms), came_with)
         # Without a checkpoint each further query would analyze the whole plan again.
-        whole = found.withColumn("arrival_unit", self._unit()).localCheckpoint()
+        whole = found.withColumn("arrival_unit", self._arrival_unit()).localCheckpoint()
         fired = job.function.without_records(whole)
         new = fired.where("_is_new")
         appends = [(job.firing_tables.firings, new, new.count())]
@@ -74,7 +74,7 @@ class BatchFirings:
         first = min(read.arrival_unit for read in self.scope.reads(from_ms))
         return [part for part in self.after.resumed if part.arrival_unit >= first]
 
-    def _unit(self) -> Column:
+    def _arrival_unit(self) -> Column:
         """The arrival unit of the micro-batch that merged the record after which a window fired."""
         position = F.struct("_stream_time_ms", F.col(f"{AFTER}_merged_as").alias("_merged_as"))
         with_records = self.scope.with_records
@@ -84,8 +84,8 @@ class BatchFirings:
                 (F.col(f"{AFTER}arrival_unit") <= F.lit(day))
                 & (position <= position_column(self.after.position_after[day])),
             )
-            for day in self.scope.units[:-1]
+            for day in self.scope.arrival_units[:-1]
             # A day without records merges nothing.
             if day in with_records
         ]
-        return first_unit(merged, self.scope.units[-1])
+        return first_arrival_unit(merged, self.scope.arrival_units[-1])

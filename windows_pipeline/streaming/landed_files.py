@@ -29,7 +29,7 @@ from windows_pipeline.text.paths import literal
 _PATH = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
 _EVER = "36500d"
 _EPOCH = date(1970, 1, 1)
-_LATER = "_later_unit"
+_LATER = "_later_arrival_unit"
 """A temporary column; the columns of a source begin with a letter."""
 _FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
 
@@ -78,7 +78,7 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
     source = pipeline.source
 
     def landed(
-        spark: SparkSession, names: DataFrame, last_unit: date, bad: Sequence[BadFileError]
+        spark: SparkSession, names: DataFrame, last_arrival_unit: date, bad: Sequence[BadFileError]
     ) -> BatchRecords:
         # Spark names a file twice if the name of another file looks like a pattern that matches.
         found = list({row.path: row for row in names.collect()}.values())
@@ -88,7 +88,7 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
         passed_over = len(found) - len(files)
         left_out = {error.file: error for error in bad}
         quarantined = [
-            _quarantined(file, left_out[file.in_errors], last_unit)
+            _quarantined(file, left_out[file.in_errors], last_arrival_unit)
             for file in files
             if file.in_errors in left_out
         ]
@@ -100,15 +100,15 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
         found_records = read_files(spark, source, path, names_by_day)
         records, name_of = _with_unique_names(found_records, files)
         rank = {name_of(file): number for number, file in enumerate(files)}
-        units = accumulate((max(file.day, last_unit) for file in files), max)
+        arrival_units = accumulate((max(file.day, last_arrival_unit) for file in files), max)
         later = {
-            name_of(file): unit
-            for file, unit in zip(files, units, strict=True)
-            if unit > max(file.day, last_unit)
+            name_of(file): arrival_unit
+            for file, arrival_unit in zip(files, arrival_units, strict=True)
+            if arrival_unit > max(file.day, last_arrival_unit)
         }
         sizes_bytes = [file.size_bytes for file in files]
         return BatchRecords(
-            _in_units(records, last_unit, later),
+            _in_arrival_units(records, last_arrival_unit, later),
             passed_over,
             lambda names: sorted(names, key=rank.__getitem__),
             # Tasks number lines as they read them; only an arrival column needs a sort.
@@ -126,11 +126,13 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
     return landed
 
 
-def _quarantined(file: _File, error: BadFileError, last_unit: date) -> QuarantinedFile:
+def _quarantined(file: _File, error: BadFileError, last_arrival_unit: date) -> QuarantinedFile:
     # Spark does not read a file again that has the name of an earlier one.
     fix = f"{error.fix}, under another name"
-    unit = max(file.day, last_unit)
-    return QuarantinedFile(unit, error.file, file.size_bytes, file.written_ms, error.cause, fix)
+    arrival_unit = max(file.day, last_arrival_unit)
+    return QuarantinedFile(
+        arrival_unit, error.file, file.size_bytes, file.written_ms, error.cause, fix
+    )
 
 
 def _must_have_record(kind: str, path: str, file: _File) -> bool:
@@ -155,16 +157,18 @@ def _in_days_of(partitions: Partitions, found: Sequence[Row]) -> list[_File]:
     return sorted(files, key=lambda file: (file.written_ms, file.day, file.name))
 
 
-def _in_units(records: DataFrame, last_unit: date, later: Mapping[str, date]) -> DataFrame:
+def _in_arrival_units(
+    records: DataFrame, last_arrival_unit: date, later: Mapping[str, date]
+) -> DataFrame:
     """Sets each record's arrival day: that of its folder, or a later day."""
-    unit = F.greatest("arrival_unit", F.lit(last_unit))
+    arrival_unit = F.greatest("arrival_unit", F.lit(last_arrival_unit))
     if not later:
-        return records.withColumn("arrival_unit", unit)
+        return records.withColumn("arrival_unit", arrival_unit)
     of_files = small_frame(
         records.sparkSession, list(later.items()), f"{FILE} string, {_LATER} date"
     )
     joined = records.join(F.broadcast(of_files), FILE, "left")
-    return joined.withColumn("arrival_unit", F.coalesce(_LATER, unit)).drop(_LATER)
+    return joined.withColumn("arrival_unit", F.coalesce(_LATER, arrival_unit)).drop(_LATER)
 
 
 def _with_unique_names(

@@ -64,16 +64,16 @@ class LogState:
     merge: Merge | None = None
 
     @property
-    def last_unit(self) -> date | None:
+    def last_arrival_unit(self) -> date | None:
         """The newest arrival unit, or None."""
         return max((row.arrival_unit for row in self.log), default=None)
 
-    def of_unit(self, unit: date) -> dict[str, LogRow]:
+    def of_arrival_unit(self, arrival_unit: date) -> dict[str, LogRow]:
         """The rows of an arrival unit, by source partition."""
         return {
             row.source_partition: row
             for row in self.log
-            if row.arrival_unit == unit and row.source_partition is not None
+            if row.arrival_unit == arrival_unit and row.source_partition is not None
         }
 
     def after(self, rows: Sequence[LogRow]) -> LogState:
@@ -116,12 +116,12 @@ def state_of(
 ) -> LogState:
     """The state of a log; if `merges`, its rows must not be summed up over micro-batches."""
     log = summed_up(rows)
-    units = build_timeline(arrived_parts(log), first_day, idle_after_ms).units
+    arrival_units = build_timeline(arrived_parts(log), first_day, idle_after_ms).arrival_units
     batches = [row.batch for row in log if row.batch is not None]
     return LogState(
         log,
         max(batches, default=-1),
-        units[-1].watermark_after_ms if units else NEVER_MS,
+        arrival_units[-1].watermark_after_ms if arrival_units else NEVER_MS,
         _stream_times(log, {}),
         Merge(idle_after_ms).after(arrived_parts(rows)) if merges else None,
     )
@@ -161,36 +161,40 @@ def log_rows(
         batch: The micro-batch's number.
         stream: The stream's name in the log.
     """
-    by_unit: dict[date, list[BatchPart]] = {}
+    by_arrival_unit: dict[date, list[BatchPart]] = {}
     for part in parts:
-        by_unit.setdefault(part.arrival_unit, []).append(part)
-    last = state.last_unit
-    if not by_unit and not rejected:  # an empty micro-batch is logged, too, for gapless numbers
-        by_unit[last or first_day] = []
-    newest = max([*by_unit, *rejected])
+        by_arrival_unit.setdefault(part.arrival_unit, []).append(part)
+    last = state.last_arrival_unit
+    if (
+        not by_arrival_unit and not rejected
+    ):  # an empty micro-batch is logged, too, for gapless numbers
+        by_arrival_unit[last or first_day] = []
+    newest = max([*by_arrival_unit, *rejected])
     day = first_day if last is None else last + timedelta(days=1)
     while day < newest:
-        by_unit.setdefault(day, [])
+        by_arrival_unit.setdefault(day, [])
         day += timedelta(days=1)
     rows = []
     stream_time_ms, watermark_ms = state.stream_time_ms, state.watermark_ms
-    for unit in sorted({*by_unit, *rejected}):
-        stream_time_ms = _stream_times(by_unit.get(unit, []), stream_time_ms)
+    for arrival_unit in sorted({*by_arrival_unit, *rejected}):
+        stream_time_ms = _stream_times(by_arrival_unit.get(arrival_unit, []), stream_time_ms)
         watermark_ms = max(watermark_ms, slowest_active(stream_time_ms, idle_after_ms))
-        of_unit = by_unit.get(unit) or [BatchPart(unit, None, None, None, 0, None)]
+        of_arrival_unit = by_arrival_unit.get(arrival_unit) or [
+            BatchPart(arrival_unit, None, None, None, 0, None)
+        ]
         rows += [
             LogRow(
-                unit,
+                arrival_unit,
                 part.source_partition,
                 part.max_event_time_ms,
                 part.rows,
-                rejected.get(unit, 0),
+                rejected.get(arrival_unit, 0),
                 part.last_offset,
                 None if watermark_ms == NEVER_MS else watermark_ms,
                 batch,
                 stream,
                 part.first_offset,
             )
-            for part in of_unit
+            for part in of_arrival_unit
         ]
     return rows

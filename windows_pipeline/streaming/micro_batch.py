@@ -49,7 +49,7 @@ class BatchResult(NamedTuple):
 
     Attributes:
         batch: The micro-batch's number.
-        units: The arrival days of its records.
+        arrival_units: The arrival days of its records.
         accepted: How many records were accepted.
         rejected: How many records were rejected.
         passed_over: How many files were skipped: links, and files in the folders of days outside
@@ -67,7 +67,7 @@ class BatchResult(NamedTuple):
     """
 
     batch: int
-    units: list[date]
+    arrival_units: list[date]
     accepted: int
     rejected: int
     passed_over: int
@@ -175,10 +175,10 @@ class MicroBatch:
             for of_task in together([ingest, compute]):
                 for appends in of_task:
                     together(appends)
-        units = sorted({part.arrival_unit for part in parts} | set(rejected))
+        arrival_units = sorted({part.arrival_unit for part in parts} | set(rejected))
         result = BatchResult(
             self.number,
-            units,
+            arrival_units,
             accepted,
             sum(rejected.values()),
             landed.passed_over,
@@ -251,7 +251,7 @@ class MicroBatch:
             spark,
             rows,
             "arrival_unit date, source_partition string, _max_event_time_ms bigint, rows bigint, "
-            "unit_rejected bigint, last_offset bigint, _watermark_ms bigint, batch bigint, "
+            "arrival_unit_rejected bigint, last_offset bigint, _watermark_ms bigint, batch bigint, "
             "stream string, first_offset bigint",
         )
         timed = with_timestamps(frame, "max_event_time", "watermark")

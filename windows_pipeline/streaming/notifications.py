@@ -25,7 +25,7 @@ def notifications_of_batch(
     closed: DataFrame,
     is_earlier: Column,
     closing: Closing,
-    closing_unit: Callable[[Column], Column],
+    closing_arrival_unit: Callable[[Column], Column],
 ) -> DataFrame:
     """Returns the rows of notifications that a micro-batch adds; computed once.
 
@@ -36,7 +36,7 @@ def notifications_of_batch(
         closed: The windows that the micro-batch closed.
         is_earlier: Whether a window was closed before the micro-batch.
         closing: The close times before and after the micro-batch.
-        closing_unit: The arrival unit whose close time passed an instant.
+        closing_arrival_unit: The arrival unit whose close time passed an instant.
     """
     met = joined.localCheckpoint()
     whole = met.where(~is_earlier)
@@ -59,6 +59,6 @@ def notifications_of_batch(
         is_passed = (last_ms >= literal(closing.before_ms, last_ms)) & (
             last_ms < literal(closing.after_ms, last_ms)
         )
-        return F.when(is_passed, closing_unit(last_ms))
+        return F.when(is_passed, closing_arrival_unit(last_ms))
 
     return notification_rows(job, whole, ~is_earlier, ended_in).localCheckpoint()

@@ -138,8 +138,8 @@ def in_stream_order(
     rejected: dict[date, int] = {}
     for stretch in sums:
         if stretch.rejected:
-            unit = stretch.arrival_unit
-            rejected[unit] = rejected.get(unit, 0) + stretch.rejected
+            arrival_unit = stretch.arrival_unit
+            rejected[arrival_unit] = rejected.get(arrival_unit, 0) + stretch.rejected
     return InOrder(records, _parts(sums, bases), rejected, {stretch.file for stretch in sums})
 
 
@@ -212,8 +212,8 @@ def _sums(numbered: DataFrame, *of_file: Column) -> list[_Sum]:
 
 def _bases(sums: Iterable[_Sum], state: LogState, *, counts_on: bool) -> Iterable[_Base]:
     """Adds up what lies before each stretch, in the micro-batch and earlier in its day."""
-    last_unit = state.last_unit
-    before = {} if last_unit is None else state.of_unit(last_unit)
+    last_arrival_unit = state.last_arrival_unit
+    before = {} if last_arrival_unit is None else state.of_arrival_unit(last_arrival_unit)
     rows: dict[tuple[date, str], int] = {}
     known_ms: dict[tuple[date, str], int] = {}
     for stretch in sums:
@@ -221,12 +221,16 @@ def _bases(sums: Iterable[_Sum], state: LogState, *, counts_on: bool) -> Iterabl
             continue
         partition = (stretch.arrival_unit, stretch.source_partition)
         if partition not in rows:
-            of_unit = (
-                before.get(stretch.source_partition) if stretch.arrival_unit == last_unit else None
+            of_arrival_unit = (
+                before.get(stretch.source_partition)
+                if stretch.arrival_unit == last_arrival_unit
+                else None
             )
-            last_offset = None if of_unit is None or not counts_on else of_unit.last_offset
+            last_offset = (
+                None if of_arrival_unit is None or not counts_on else of_arrival_unit.last_offset
+            )
             rows[partition] = 0 if last_offset is None else last_offset + 1
-            largest_ms = None if of_unit is None else of_unit.max_event_time_ms
+            largest_ms = None if of_arrival_unit is None else of_arrival_unit.max_event_time_ms
             own_ms = state.stream_time_ms.get(stretch.source_partition, NEVER_MS)
             decided_ms = state.watermark_ms if state.watermark_ms > own_ms else NEVER_MS
             known_ms[partition] = max(NEVER_MS if largest_ms is None else largest_ms, decided_ms)

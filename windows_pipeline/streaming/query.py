@@ -396,7 +396,7 @@ class _Batches:
         _refuse_while_rebuilding(self._spark, self._pipeline, self._settings)
         state = self._state_before(number)
         start = self._pipeline.partitions.start
-        last_unit = max(state.last_unit or start, start)
+        last_arrival_unit = max(state.last_arrival_unit or start, start)
         batch = MicroBatch(
             self._pipeline,
             self._settings,
@@ -411,7 +411,7 @@ class _Batches:
         while True:
             try:
                 with naming_bad_files():
-                    landed = self._landing(self._spark, rows, last_unit, bad)
+                    landed = self._landing(self._spark, rows, last_arrival_unit, bad)
                     result, self._state = batch.run(self._spark, landed, state)
                 break
             except BadFileError as error:

@@ -18,28 +18,32 @@ class BatchScope:
 
     Attributes:
         timeline: All arrival units up to and including the micro-batch's.
-        units: The micro-batch's arrival days, in order; windows are computed for the last.
+        arrival_units: The micro-batch's arrival days, in order; windows are computed for the last.
         closing: The close times before and after the micro-batch.
         closed_by: The arrival days, but the last, that advanced the watermark, each with the close
             time after it.
     """
 
     timeline: Timeline
-    units: tuple[date, ...]
+    arrival_units: tuple[date, ...]
     closing: Closing
     closed_by: tuple[tuple[date, int], ...]
 
     @property
     def with_records(self) -> set[date]:
         """The arrival units that have records."""
-        return {unit.day for unit in self.timeline.units if unit.max_event_time_ms > NEVER_MS}
+        return {
+            arrival_unit.day
+            for arrival_unit in self.timeline.arrival_units
+            if arrival_unit.max_event_time_ms > NEVER_MS
+        }
 
     def reads(self, from_ms: int) -> list[Read]:
         """The arrival units that windows read: the micro-batch's, and those from `from_ms` on."""
         return [
-            Read(self.units[-1], unit.day, from_ms)
-            for unit in self.timeline.units
-            if unit.max_event_time_ms >= from_ms or unit.day in self.units
+            Read(self.arrival_units[-1], arrival_unit.day, from_ms)
+            for arrival_unit in self.timeline.arrival_units
+            if arrival_unit.max_event_time_ms >= from_ms or arrival_unit.day in self.arrival_units
         ]
 
 
@@ -62,14 +66,15 @@ def scope_of(
         idle_after_ms: How far a source partition may lag and still hold windows open.
     """
     timeline = build_timeline(arrived_parts(after.log), first_day, idle_after_ms)
-    units = tuple(sorted({row.arrival_unit for row in after.log if row.batch == batch}))
+    arrival_units = tuple(sorted({row.arrival_unit for row in after.log if row.batch == batch}))
     closing = Closing(
         close_ms(before.watermark_ms, delay_ms), close_ms(after.watermark_ms, delay_ms)
     )
-    earlier = set(units[:-1])
+    earlier = set(arrival_units[:-1])
     closed_by = tuple(
-        (unit.day, close_ms(unit.watermark_after_ms, delay_ms))
-        for unit in timeline.units
-        if unit.day in earlier and unit.watermark_after_ms > unit.watermark_before_ms
+        (arrival_unit.day, close_ms(arrival_unit.watermark_after_ms, delay_ms))
+        for arrival_unit in timeline.arrival_units
+        if arrival_unit.day in earlier
+        and arrival_unit.watermark_after_ms > arrival_unit.watermark_before_ms
     )
-    return BatchScope(timeline, units, closing, closed_by)
+    return BatchScope(timeline, arrival_units, closing, closed_by)

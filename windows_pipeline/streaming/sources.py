@@ -66,10 +66,10 @@ def _added_rows(pipeline: Pipeline) -> Landing:
     source = pipeline.source
 
     def landed(
-        spark: SparkSession, rows: DataFrame, last_unit: date, _bad: Sequence[BadFileError]
+        spark: SparkSession, rows: DataFrame, last_arrival_unit: date, _bad: Sequence[BadFileError]
     ) -> BatchRecords:
         origin = [
-            _begun_on(last_unit).alias("arrival_unit"),
+            _begun_on(last_arrival_unit).alias("arrival_unit"),
             F.lit(None).cast("string").alias("file"),
             F.col(_READ_FROM).alias(FILE),
         ]
@@ -117,11 +117,14 @@ def _topic_records(pipeline: Pipeline) -> Landing:
     topic = topic_of(pipeline.source).topic
 
     def landed(
-        _spark: SparkSession, records: DataFrame, last_unit: date, _bad: Sequence[BadFileError]
+        _spark: SparkSession,
+        records: DataFrame,
+        last_arrival_unit: date,
+        _bad: Sequence[BadFileError],
     ) -> BatchRecords:
         position = F.concat(F.lit(f"{topic}-"), "source_partition", F.lit("@"), "offset")
         lines = records.select(
-            _begun_on(last_unit).alias("arrival_unit"),
+            _begun_on(last_arrival_unit).alias("arrival_unit"),
             position.alias("file"),
             F.col("original").alias("value"),
             F.col("source_partition").alias(PARTITION),
@@ -144,6 +147,6 @@ def _with_reserved(records: DataFrame, columns: Mapping[str, Column]) -> DataFra
     return records.withColumns(dict(columns))
 
 
-def _begun_on(last_unit: date) -> Column:
+def _begun_on(last_arrival_unit: date) -> Column:
     """The arrival day (UTC) of a record that lies in no day's folder."""
-    return F.greatest(F.to_date(_BEGUN), F.lit(last_unit))
+    return F.greatest(F.to_date(_BEGUN), F.lit(last_arrival_unit))

@@ -18,11 +18,11 @@ from windows_pipeline.engine.windows import PARTLY_LATE
 from windows_pipeline.incremental.aggregated_values import REASONS
 from windows_pipeline.incremental.alerts import standing, with_episodes
 from windows_pipeline.incremental.definition_records import passing
-from windows_pipeline.incremental.first_unit import first_unit
+from windows_pipeline.incremental.first_arrival_unit import first_arrival_unit
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.lookback import lookback_from_ms, needs_records
 from windows_pipeline.incremental.records import day_number, records_to_read
-from windows_pipeline.incremental.windows import unit_windows
+from windows_pipeline.incremental.windows import arrival_unit_windows
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.kernels.time import NEVER_MS
@@ -117,7 +117,7 @@ class BatchWindows:
             # rows with a grace are counted in order of arrival.
             time_ms = F.col("_event_time_ms")
             wanted = records.where(time_ms < literal(self._scope.closing.after_ms, time_ms))
-        found_windows = unit_windows(
+        found_windows = arrival_unit_windows(
             wanted,
             windows.spec,
             self.job.aggregates,
@@ -172,7 +172,7 @@ class BatchWindows:
     @cached_property
     def _computed_day(self) -> int:
         """The number of the last day of the micro-batch, for which its windows are computed."""
-        return day_number(self._scope.units[-1])
+        return day_number(self._scope.arrival_units[-1])
 
     @property
     def _firings(self) -> BatchFirings:
@@ -242,14 +242,14 @@ class BatchWindows:
 
         `_broken` is the number of rules that a closed window breaks, or null. If aggregates may
         fail, `_failed` and `_undecided` are the flags of closed windows. The rows of
-        `unit_windows` for records that no window counts are included.
+        `arrival_unit_windows` for records that no window counts are included.
         """
         job = self.job
         found = with_instants(computed)
         last_ms = last_instant(job.windows.spec, F.col("_window_end_ms"))
-        unit = self._closing_unit(last_ms)
+        arrival_unit = self._closing_arrival_unit(last_ms)
         placed = found.withColumns(
-            {"arrival_unit": unit, "batch": literal(self.batch, F.col("record_count"))}
+            {"arrival_unit": arrival_unit, "batch": literal(self.batch, F.col("record_count"))}
         )
         schema = job.window_tables.keyed_windows.schema
         columns = {field.name: F.col(field.name).cast(field.dataType) for field in schema}
@@ -314,10 +314,10 @@ class BatchWindows:
         failed, undecided = of_flags or (0, 0)
         return _Found(windows, closed, alerts, failed, undecided, sum(dropped), late)
 
-    def _closing_unit(self, last_ms: Column) -> Column:
+    def _closing_arrival_unit(self, last_ms: Column) -> Column:
         """The arrival unit that closed a window with this last instant, or else the last one."""
         closed_by = [(day, last_ms < F.lit(after_ms)) for day, after_ms in self._scope.closed_by]
-        return first_unit(closed_by, self._scope.units[-1])
+        return first_arrival_unit(closed_by, self._scope.arrival_units[-1])
 
     def _late(self, records: DataFrame, fetched: FetchedRows, found: _Found) -> DataFrame:
         """The records that no window counts, each in the arrival unit that made this final."""
@@ -334,8 +334,10 @@ class BatchWindows:
         )
         late = late_records(arrived, final, spec, values, [self._computed_day])
         last_ms = timestamp_to_ms("event_time") + F.lit(spec.length_ms)
-        unit = F.when(F.col("reason") == "partly_late", self._closing_unit(last_ms))
-        return late.withColumn("arrival_unit", F.coalesce(unit, F.col("record_arrival_unit")))
+        arrival_unit = F.when(F.col("reason") == "partly_late", self._closing_arrival_unit(last_ms))
+        return late.withColumn(
+            "arrival_unit", F.coalesce(arrival_unit, F.col("record_arrival_unit"))
+        )
 
     def _alerts(self, breaking: DataFrame) -> DataFrame:
         """The alerts of closed windows that break rules, with episodes that may begin earlier."""
@@ -347,7 +349,7 @@ class BatchWindows:
         """What happened to the episodes of these alerts, and of earlier ones."""
         joined, closing = self._with_earlier_alerts(breaking), self._scope.closing
         return notifications_of_batch(
-            self.job, joined, closed, self._is_earlier, closing, self._closing_unit
+            self.job, joined, closed, self._is_earlier, closing, self._closing_arrival_unit
         )
 
     @property

@@ -12,7 +12,7 @@ from tests.support.oracle.windows import Key, WindowRow
 class Alert(NamedTuple):
     """A final window that broke the rule; `episode` is the start of its episode's first."""
 
-    unit: int
+    arrival_unit: int
     key: Key
     start: int
     end: int
@@ -46,7 +46,7 @@ def alerts(
         if predicate(row):
             joins = bool(found) and found[-1].key == row.key and row.start <= found[-1].end
             episode = found[-1].episode if joins else row.start
-            bounds = row.unit, row.key, row.start, row.end
+            bounds = row.arrival_unit, row.key, row.start, row.end
             found.append(Alert(*bounds, episode, severity(row), row.record_count == 0))
     return found
 

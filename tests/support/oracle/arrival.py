@@ -17,7 +17,7 @@ Key = str | None
 class RecordId(NamedTuple):
     """Names a record, and orders those of one source partition by arrival (rule A1)."""
 
-    unit: int
+    arrival_unit: int
     source_partition: int
     offset: int
 
@@ -26,7 +26,7 @@ class RecordId(NamedTuple):
 class Record:
     """An accepted record; a null key is a key of its own (rule A6)."""
 
-    unit: int
+    arrival_unit: int
     source_partition: int
     offset: int
     key: Key
@@ -35,7 +35,7 @@ class Record:
 
     @cached_property
     def id(self) -> RecordId:
-        return RecordId(self.unit, self.source_partition, self.offset)
+        return RecordId(self.arrival_unit, self.source_partition, self.offset)
 
 
 class Position(NamedTuple):
@@ -48,17 +48,19 @@ class Position(NamedTuple):
 BEFORE_ALL = Position(-math.inf, 0)
 
 
-def frontier_after(records: Sequence[Record], unit: int, definition: Definition) -> Position:
-    """Where the last of the active source partitions stands after a unit (rules A2, A4).
+def frontier_after(
+    records: Sequence[Record], arrival_unit: int, definition: Definition
+) -> Position:
+    """Where the last of the active source partitions stands after an arrival unit (rules A2, A4).
 
     It never goes back, whoever falls idle or resumes.
     """
     frontier = BEFORE_ALL
     idle_after = math.inf if definition.idle_after is None else definition.idle_after
-    for earlier in range(unit + 1):
+    for earlier in range(arrival_unit + 1):
         stream_times: dict[int, int] = {}
         for record in records:
-            if record.unit <= earlier:
+            if record.arrival_unit <= earlier:
                 largest = stream_times.get(record.source_partition, record.event_time)
                 stream_times[record.source_partition] = max(largest, record.event_time)
         furthest = max(stream_times.values(), default=0)
@@ -71,9 +73,9 @@ def frontier_after(records: Sequence[Record], unit: int, definition: Definition)
     return frontier
 
 
-def close_time_after(records: Sequence[Record], unit: int, definition: Definition) -> float:
-    """The pipeline's close time after a unit (rules A2, A4); -inf while nothing is closed."""
-    return frontier_after(records, unit, definition).stream_time - close_delay(definition)
+def close_time_after(records: Sequence[Record], arrival_unit: int, definition: Definition) -> float:
+    """The pipeline's close time after an arrival unit (rules A2, A4); -inf if it closes nothing."""
+    return frontier_after(records, arrival_unit, definition).stream_time - close_delay(definition)
 
 
 def positions_met(records: Sequence[Record], definition: Definition) -> dict[RecordId, Position]:
@@ -83,8 +85,8 @@ def positions_met(records: Sequence[Record], definition: Definition) -> dict[Rec
     sessions that are final, and change them (rules A4, D2).
     """
     frontiers = {
-        unit: frontier_after(records, unit - 1, definition)
-        for unit in {record.unit for record in records}
+        arrival_unit: frontier_after(records, arrival_unit - 1, definition)
+        for arrival_unit in {record.arrival_unit for record in records}
     }
     positions = {}
     for record in records:
@@ -94,7 +96,7 @@ def positions_met(records: Sequence[Record], definition: Definition) -> dict[Rec
             if other.source_partition == record.source_partition and other.id <= record.id
         )
         own = Position(stream_time, record.source_partition)
-        positions[record.id] = max(own, frontiers[record.unit])
+        positions[record.id] = max(own, frontiers[record.arrival_unit])
     return positions
 
 

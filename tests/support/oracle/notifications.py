@@ -21,7 +21,7 @@ from tests.support.oracle.windows import (
 class Event(NamedTuple):
     """An event, with the worst window so far, and the episode's end so far."""
 
-    unit: int
+    arrival_unit: int
     key: Key
     episode: int
     event: str
@@ -42,7 +42,7 @@ def events(
 
     Args:
         found: The alerts of a rule, as `oracle.alerts.alerts` returns them.
-        closes: The close time after each unit.
+        closes: The close time after each arrival unit.
         definition: The windows.
         final: All final windows.
         severity_of: The severity of an alert whose episode has lasted some time; None if the rule's
@@ -59,10 +59,10 @@ def events(
             happened.append(so_far[0]._replace(event="ended"))
             continue
         until = _until(last, final)
-        unit = None if until is None else _ended_in(last.end, until, closes, definition)
-        if until is not None and unit is not None:
+        arrival_unit = None if until is None else _ended_in(last.end, until, closes, definition)
+        if until is not None and arrival_unit is not None:
             worst = _worst_at_end(so_far[-1], last, until, severity_of)
-            happened.append(worst._replace(unit=unit, event="ended", until=until))
+            happened.append(worst._replace(arrival_unit=arrival_unit, event="ended", until=until))
     return sorted(happened, key=repr)
 
 
@@ -74,7 +74,9 @@ def _by_window(of_episode: Sequence[Alert]) -> list[Event]:
         worst = alert if worse else worst
         event = "opened" if number == 0 else "worsened" if worse else ""
         bounds = worst.start, worst.end, alert.end
-        found.append(Event(alert.unit, alert.key, alert.episode, event, *bounds, worst.severity))
+        found.append(
+            Event(alert.arrival_unit, alert.key, alert.episode, event, *bounds, worst.severity)
+        )
     return found
 
 
@@ -104,7 +106,7 @@ def _until(last: Alert, final: Sequence[WindowRow]) -> int | None:
 def _ended_in(
     last_end: int, until: int, closes: Sequence[int], definition: Definition
 ) -> int | None:
-    """The unit in which an episode is known to have ended.
+    """The arrival unit in which an episode is known to have ended.
 
     No window can be open then that starts at or before the end of the last window, and the window
     that ends with the end of the episode is closed.

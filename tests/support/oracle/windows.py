@@ -63,7 +63,7 @@ AggregatesOf = Mapping[str, tuple[str, str | Computed]]  # or what it takes of a
 
 
 class Window(NamedTuple):
-    """A window as it stands after a unit, with the records that count in it."""
+    """A window as it stands after an arrival unit, with the records that count in it."""
 
     key: Key
     start: int
@@ -78,7 +78,7 @@ class WindowRow(NamedTuple):
     `failed` names the aggregates that can't be computed and are null (rule G3).
     """
 
-    unit: int
+    arrival_unit: int
     key: Key
     start: int
     end: int
@@ -93,15 +93,17 @@ class WindowRow(NamedTuple):
 class LateRow(NamedTuple):
     """A record in no window; the reason is 'late', 'outside_windows' or 'partly_late' (rule A5)."""
 
-    unit: int
+    arrival_unit: int
     record: RecordId
     reason: str
 
 
-def windows_after(records: Sequence[Record], unit: int, definition: Definition) -> list[Window]:
-    """Every window that exists after a unit, by (key, end), the null key first (rule E1)."""
-    seen = [record for record in records if record.unit <= unit]
-    close_time = close_time_after(records, unit, definition)
+def windows_after(
+    records: Sequence[Record], arrival_unit: int, definition: Definition
+) -> list[Window]:
+    """Every window that exists after an arrival unit, by (key, end), null first (rule E1)."""
+    seen = [record for record in records if record.arrival_unit <= arrival_unit]
+    close_time = close_time_after(records, arrival_unit, definition)
     if isinstance(definition, SessionDefinition):
         sessions, _ = _sessions_and_late(seen, definition)
         found = [(s[0].key, _first_to_last(s), s) for s in sessions]
@@ -188,26 +190,28 @@ def _first_to_last(session: Sequence[Record]) -> Span:
 
 
 def keyed_windows(
-    records: Sequence[Record], units: int, definition: Definition, aggregates: AggregatesOf
+    records: Sequence[Record], arrival_units: int, definition: Definition, aggregates: AggregatesOf
 ) -> list[WindowRow]:
-    """The windows that each unit changed or closed, as they stood at its end (rule E4)."""
+    """The windows that each arrival unit changed or closed, as they stood at its end (rule E4)."""
     rows = []
     before: list[Window] = []
-    for unit in range(units):
-        now = windows_after(records, unit, definition)
-        rows += [_row(unit, window, aggregates) for window in now if window not in before]
+    for arrival_unit in range(arrival_units):
+        now = windows_after(records, arrival_unit, definition)
+        rows += [_row(arrival_unit, window, aggregates) for window in now if window not in before]
         before = now
     return rows
 
 
 def final_windows(
-    records: Sequence[Record], units: int, definition: Definition, aggregates: AggregatesOf
+    records: Sequence[Record], arrival_units: int, definition: Definition, aggregates: AggregatesOf
 ) -> list[WindowRow]:
-    """Each window once, as the unit left it that closed it (rule E1)."""
-    return [row for row in keyed_windows(records, units, definition, aggregates) if row.closed]
+    """Each window once, as the arrival unit left it that closed it (rule E1)."""
+    return [
+        row for row in keyed_windows(records, arrival_units, definition, aggregates) if row.closed
+    ]
 
 
-def _row(unit: int, window: Window, aggregates: AggregatesOf) -> WindowRow:
+def _row(arrival_unit: int, window: Window, aggregates: AggregatesOf) -> WindowRow:
     times = [record.event_time for record in window.records]
     values: dict[str, Any] = {}
     failed = []
@@ -225,23 +229,27 @@ def _row(unit: int, window: Window, aggregates: AggregatesOf) -> WindowRow:
             failed.append(name)
     first, last = min(times, default=None), max(times, default=None)
     bounds = (window.key, window.start, window.end)
-    return WindowRow(unit, *bounds, first, last, len(times), values, window.closed, tuple(failed))
+    return WindowRow(
+        arrival_unit, *bounds, first, last, len(times), values, window.closed, tuple(failed)
+    )
 
 
-def late_records(records: Sequence[Record], units: int, definition: Definition) -> list[LateRow]:
-    """Each record in no window, by unit and record (rule A5), in the unit that makes this final.
+def late_records(
+    records: Sequence[Record], arrival_units: int, definition: Definition
+) -> list[LateRow]:
+    """Each record in no window, with the arrival unit that makes this final (rule A5).
 
-    Late ones and those outside every window stand in the unit of their arrival. One that is
-    dropped (partly late, rule B5) stands in the unit that closes the last window which could
-    have held it. What is late
-    for every session stands in the unit after which no record can be merged in before it: a
-    source partition that is behind may still bring one that makes a session for it. Of a
-    single partition this is the unit of its arrival.
+    Records that are late or outside every window stand in the arrival unit that brings them. A
+    record that is dropped (partly late, rule B5) stands in the arrival unit that closes the last
+    window that could have held it. A record that is late for every session stands in the arrival
+    unit after which no record can be merged in before it: a source partition that is behind may
+    still bring one that makes a session for it. With a single partition, that is the arrival unit
+    that brings it.
     """
     listed: dict[RecordId, LateRow] = {}
-    for unit in range(units):
-        for name, reason in _settled_after(records, unit, definition).items():
-            listed.setdefault(name, LateRow(unit, name, reason))
+    for arrival_unit in range(arrival_units):
+        for name, reason in _settled_after(records, arrival_unit, definition).items():
+            listed.setdefault(name, LateRow(arrival_unit, name, reason))
     return sorted(listed.values())
 
 
@@ -255,17 +263,17 @@ def lateness(records: Sequence[Record], definition: Definition) -> dict[RecordId
 
 
 def _settled_after(
-    records: Sequence[Record], unit: int, definition: Definition
+    records: Sequence[Record], arrival_unit: int, definition: Definition
 ) -> dict[RecordId, str]:
-    """The records that after a unit are known to be in no window ever."""
-    seen = [record for record in records if record.unit <= unit]
+    """The records that after an arrival unit are known to be in no window ever."""
+    seen = [record for record in records if record.arrival_unit <= arrival_unit]
     reasons = lateness(seen, definition)
     if isinstance(definition, SessionDefinition):
         positions = positions_met(seen, definition)
-        frontier = frontier_after(seen, unit, definition)
+        frontier = frontier_after(seen, arrival_unit, definition)
         return {name: reason for name, reason in reasons.items() if positions[name] <= frontier}
-    close_time = close_time_after(seen, unit, definition)
-    windows = windows_after(seen, unit, definition)
+    close_time = close_time_after(seen, arrival_unit, definition)
+    windows = windows_after(seen, arrival_unit, definition)
     counted = {record.id for window in windows for record in window.records}
     for record in seen:
         last = definition.last_window(record.event_time)

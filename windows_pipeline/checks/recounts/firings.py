@@ -18,21 +18,21 @@ _WINDOW = ("key", "window_start", "window_end")
 
 
 def with_previous_and_final(
-    firings: DataFrame, final: DataFrame, units: DataFrame, values: Sequence[str]
+    firings: DataFrame, final: DataFrame, arrival_units: DataFrame, values: Sequence[str]
 ) -> DataFrame:
     """Joins each firing with the previous firing of its window and the window's final result.
 
     Args:
         firings: Rows of the table firings.
         final: The final windows of the same arrival units.
-        units: The frame that `units.gapless_days_frame` returns.
+        arrival_units: The frame that `units.gapless_days_frame` returns.
         values: The columns of a result.
 
     Returns:
-        The firings with the columns of `units`; `_window_start_ms`; `_previous_arrival_unit`,
-        `_previous_since`, `_previous_id` and `_previous_reason` of the previous firing;
-        `_has_final`, whether the arrival unit closed the window; and `_is_as_final`, whether the
-        firing has the values of the final result.
+        The firings with the columns of `arrival_units`; `_window_start_ms`;
+        `_previous_arrival_unit`, `_previous_since`, `_previous_id` and `_previous_reason` of the
+        previous firing; `_has_final`, whether the arrival unit closed the window; and
+        `_is_as_final`, whether the firing has the values of the final result.
     """
     in_order = Window.partitionBy(*_WINDOW).orderBy("firing_id", "arrival_unit")
     previous = {
@@ -41,7 +41,7 @@ def with_previous_and_final(
         "id": "firing_id",
         "reason": "reason",
     }
-    numbered = firings.join(units, "arrival_unit", "left").withColumns(
+    numbered = firings.join(arrival_units, "arrival_unit", "left").withColumns(
         {
             "_window_start_ms": timestamp_to_ms("window_start"),
             **{f"_previous_{new}": F.lag(name).over(in_order) for new, name in previous.items()},
@@ -58,24 +58,25 @@ def with_previous_and_final(
 
 
 def with_their_firings(
-    final: DataFrame, firings: DataFrame, units: DataFrame, values: Sequence[str]
+    final: DataFrame, firings: DataFrame, arrival_units: DataFrame, values: Sequence[str]
 ) -> DataFrame:
     """Joins each final window with the firings that it had in the same arrival units.
 
     Args:
         final: The final windows.
         firings: Rows of the table firings of the same arrival units.
-        units: The frame that `units.gapless_days_frame` returns.
+        arrival_units: The frame that `units.gapless_days_frame` returns.
         values: The columns of a result.
 
     Returns:
-        The final windows with the columns of `units`, `_window_start_ms`, `_on_time` (the number
-        of ON_TIME firings), `_last_since` (`_since` of the last firing's arrival unit; null without
-        a firing) and `_is_as_final` (whether the last firing has the values of the final result).
+        The final windows with the columns of `arrival_units`, `_window_start_ms`, `_on_time` (the
+        number of ON_TIME firings), `_last_since` (`_since` of the last firing's arrival
+        unit; null without a firing) and `_is_as_final` (whether the last firing has the values of
+        the final result).
     """
     by_number = F.struct("firing_id", "_since")
     summed = (
-        firings.join(units, "arrival_unit", "left")
+        firings.join(arrival_units, "arrival_unit", "left")
         .groupBy(*_WINDOW)
         .agg(
             F.count_if(F.col("reason") == "ON_TIME").alias("_on_time"),
@@ -84,7 +85,7 @@ def with_their_firings(
         )
     )
     return (
-        join_on(final.join(units, "arrival_unit", "left"), summed, _WINDOW, "left")
+        join_on(final.join(arrival_units, "arrival_unit", "left"), summed, _WINDOW, "left")
         .withColumns(
             {
                 "_window_start_ms": timestamp_to_ms("window_start"),

@@ -196,7 +196,7 @@ def _expected(window: RowWindow | CountWindows) -> _Expected:
 
 def _joined(results: DataFrame, recounted: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
     """Joins the stored results with the expected ones; either may lack the other."""
-    units = small_frame(
+    arrival_units = small_frame(
         results.sparkSession,
         [(day, *closing) for day, closing in closings.items()],
         "expected_day int, _before_ms bigint, _after_ms bigint",
@@ -205,7 +205,7 @@ def _joined(results: DataFrame, recounted: DataFrame, closings: Mapping[int, Clo
         F.col("recount_end_ms") < F.col("_after_ms")
     )
     of_window = ("recount_first_ms", "recount_last_ms", "recount_start_ms", "recount_end_ms")
-    expected = recounted.join(F.broadcast(units), becomes_final).select(
+    expected = recounted.join(F.broadcast(arrival_units), becomes_final).select(
         *(*_ARRIVAL, "expected_day", F.col("key").alias("expected_key"), _TIME_MS),
         *("recount", *of_window),
     )

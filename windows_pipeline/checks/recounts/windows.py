@@ -170,7 +170,7 @@ def account_for_records(
     recounted: DataFrame,
     late: DataFrame,
     rejected: DataFrame,
-    units: DataFrame,
+    arrival_units: DataFrame,
     undecided: DataFrame | None = None,
     marked: DataFrame | None = None,
 ) -> DataFrame:
@@ -182,9 +182,9 @@ def account_for_records(
         late: Rows of late_records of these arrival units: `arrival_unit`, `record_arrival_unit`,
             `reason`.
         rejected: Rows of rejected_records of these arrival units: `arrival_unit`.
-        units: One row for each arrival unit: `arrival_unit`, `_computed_day`, `ingested` (bigint),
-            `_close_after_ms` (bigint) and `blocked_by` (date: the missing arrival unit; null
-            without one).
+        arrival_units: One row for each arrival unit: `arrival_unit`, `_computed_day`, `ingested`
+            (bigint), `_close_after_ms` (bigint) and `blocked_by` (date: the missing arrival
+            unit; null without one).
         undecided: The closed windows of these arrival units with a rule that could not be evaluated
             (rule G3), as rows of keyed_windows; None if every rule can be evaluated.
         marked: The frame that `definition_records` returns for these arrival units, if the
@@ -201,7 +201,7 @@ def account_for_records(
     is_open = F.col("last_instant_ms") >= F.col("_close_after_ms")
     counts = (
         recounted.where(~F.col("is_window"))
-        .join(F.broadcast(units), "_computed_day")
+        .join(F.broadcast(arrival_units), "_computed_day")
         .groupBy("arrival_unit")
         .agg(F.sum("counted").alias("counted"), F.count_if(is_open).alias("pending"))
     )
@@ -211,7 +211,7 @@ def account_for_records(
         F.count_if(F.col("reason") != "outside_windows").alias("too_late"),
     )
     accounts = (
-        units.join(counts, "arrival_unit", "left")
+        arrival_units.join(counts, "arrival_unit", "left")
         .join(of_late, "arrival_unit", "left")
         .join(
             rejected.groupBy("arrival_unit").agg(F.count("*").alias("rejected")),

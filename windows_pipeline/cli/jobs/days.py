@@ -161,16 +161,20 @@ def _print_records(
     of_days = [row for row in log if days is None or row.arrival_unit in days]
     if not of_days:
         return
-    rejected = {(row.arrival_unit, row.batch): row.unit_rejected for row in of_days}
+    rejected = {(row.arrival_unit, row.batch): row.arrival_unit_rejected for row in of_days}
     late, failed = {}, {}
-    units = sorted({row.arrival_unit for row in of_days})
+    arrival_units = sorted({row.arrival_unit for row in of_days})
     for name in pipeline.windows:
         tables = window_tables(pipeline, name, settings.warehouse)
         if tables.late_records.exists(spark):
-            rows = tables.late_records.of_units(spark, units)
+            rows = tables.late_records.of_arrival_units(spark, arrival_units)
             late[name] = rows.where("reason <> 'outside_windows'").count()
-        if tables.failed_windows.exists(spark) and tables.failed_windows.units(spark, units):
-            rows = tables.failed_windows.of_units(spark, units).drop("aggregate", "message")
+        if tables.failed_windows.exists(spark) and tables.failed_windows.arrival_units(
+            spark, arrival_units
+        ):
+            rows = tables.failed_windows.of_arrival_units(spark, arrival_units).drop(
+                "aggregate", "message"
+            )
             failed[name] = rows.distinct().count()
     print_records(pipeline.name, sum(row.rows for row in of_days), sum(rejected.values()), late)
     print_failed(pipeline.name, failed)

@@ -86,7 +86,7 @@ def _check(
     Returns:
         Whether no check failed, warnings aside.
     """
-    days = sorted({day for batch in batches for day in batch.units})
+    days = sorted({day for batch in batches for day in batch.arrival_units})
     if not days:
         return True
     status.update(f"{pipeline.name}: checking {counted(len(days), 'day')}")

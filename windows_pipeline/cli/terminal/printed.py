@@ -236,7 +236,7 @@ class PrintedBatches:
         self.accepted += result.accepted
         self._rejected += result.rejected
         self._late.update(result.late)
-        days = ", ".join(map(str, result.units)) or "no day"
+        days = ", ".join(map(str, result.arrival_units)) or "no day"
         late = "".join(f", {count:,} late for {name}" for name, count in result.late.items())
         CONSOLE.print(
             f"micro-batch {result.batch}: {days}; {counted(result.accepted, 'record')} accepted, "
@@ -252,7 +252,11 @@ class PrintedBatches:
         print_quarantined(self._pipeline.name, result.quarantined, by_days=False)
         print_without_records(result.without_records)
         self._any_empty = self._any_empty or bool(result.without_records)
-        later = self._pipeline.source.columns_after(max(result.units)) if result.units else set()
+        later = (
+            self._pipeline.source.columns_after(max(result.arrival_units))
+            if result.arrival_units
+            else set()
+        )
         without_value = [name for name in result.without_value if name not in later]
         for name in without_value:
             if name not in self._named:

@@ -37,17 +37,17 @@ class RowRule:
         return f"({self.judged}) AND ({self.breaks})"
 
     @property
-    def of_unit(self) -> UnitRule:
+    def of_arrival_unit(self) -> ArrivalUnitRule:
         """The rule that a share of the rows must keep this rule."""
         numbers = {
             "judged": f"count_if({{where}} AND ({self.judged}))",
             "failing": f"count_if({{where}} AND {self.failing})",
         }
         share = f"{Decimal(repr(self.mostly)):f}BD"
-        return UnitRule(numbers, f"{{judged}} - {{failing}} < {{judged}} * {share}")
+        return ArrivalUnitRule(numbers, f"{{judged}} - {{failing}} < {{judged}} * {share}")
 
 
-class UnitRule(NamedTuple):
+class ArrivalUnitRule(NamedTuple):
     """What the rows of an arrival unit must keep together, as SQL.
 
     Attributes:
@@ -97,7 +97,7 @@ class Expectation(Strict):
                     yield Problem(path, value, str(error))
 
     @abstractmethod
-    def rule(self, types: Mapping[str, str]) -> RowRule | UnitRule:
+    def rule(self, types: Mapping[str, str]) -> RowRule | ArrivalUnitRule:
         """Returns the rule as SQL over columns of these types, which `problems` has accepted."""
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from windows_pipeline.config.expectations.base import Expectation, UnitRule, bounds_problems
+from windows_pipeline.config.expectations.base import ArrivalUnitRule, Expectation, bounds_problems
 from windows_pipeline.config.expectations.values import Rows, column_sql
 from windows_pipeline.config.fields import ColumnReference, looks
 from windows_pipeline.text.problems import Problem
@@ -39,17 +39,17 @@ class CountBetween(Expectation):
         yield from super().problems(types)
         yield from bounds_problems(self.min_value, self.max_value)
 
-    def rule(self, types: Mapping[str, str]) -> UnitRule:
+    def rule(self, types: Mapping[str, str]) -> ArrivalUnitRule:
         """The number of rows lies between the bounds."""
         return self._number("rows", "count_if({where})")
 
-    def _number(self, name: str, sql: str) -> UnitRule:
+    def _number(self, name: str, sql: str) -> ArrivalUnitRule:
         outside = [
             f"{{{name}}} {sign} {bound}"
             for sign, bound in (("<", self.min_value), (">", self.max_value))
             if bound is not None
         ]
-        return UnitRule({name: sql}, " OR ".join(outside))
+        return ArrivalUnitRule({name: sql}, " OR ".join(outside))
 
 
 class DistinctValues(CountBetween):
@@ -66,7 +66,7 @@ class DistinctValues(CountBetween):
         """The column."""
         return {("column",): self.column}
 
-    def rule(self, types: Mapping[str, str]) -> UnitRule:
+    def rule(self, types: Mapping[str, str]) -> ArrivalUnitRule:
         """The number of distinct values lies between the bounds."""
         return self._number("distinct", _distinct(column_sql(self.column)))
 
@@ -85,11 +85,13 @@ class UniqueValues(Expectation):
         """The column."""
         return {("column",): self.column}
 
-    def rule(self, types: Mapping[str, str]) -> UnitRule:
+    def rule(self, types: Mapping[str, str]) -> ArrivalUnitRule:
         """As many distinct values as values."""
         sql = column_sql(self.column)
         values = f"count_if({{where}} AND {sql} IS NOT NULL)"
-        return UnitRule({"values": values, "distinct": _distinct(sql)}, "{distinct} < {values}")
+        return ArrivalUnitRule(
+            {"values": values, "distinct": _distinct(sql)}, "{distinct} < {values}"
+        )
 
 
 class UniqueRows(Expectation):
@@ -117,12 +119,12 @@ class UniqueRows(Expectation):
         """The columns."""
         return {("column_list", str(at)): name for at, name in enumerate(self.column_list)}
 
-    def rule(self, types: Mapping[str, str]) -> UnitRule:
+    def rule(self, types: Mapping[str, str]) -> ArrivalUnitRule:
         """As many distinct groups of values as groups."""
         names = [column_sql(name) for name in self.column_list]
         group = f"struct({', '.join(names)})"
         some = f"coalesce({', '.join(f'string({name})' for name in names)}) IS NOT NULL"
-        return UnitRule(
+        return ArrivalUnitRule(
             {
                 "values": f"count_if({{where}} AND {some})",
                 "distinct": _distinct(f"CASE WHEN {some} THEN {group} END"),

@@ -74,7 +74,7 @@ def _early_warnings(
     spark: SparkSession, table: Table, days: Sequence[date]
 ) -> Mapping[str, dg.MetadataValue]:
     """The number of the days' warnings by state, and a table of the newest warnings."""
-    found = as_they_stand(table.of_units(spark, days)).cache()
+    found = as_they_stand(table.of_arrival_units(spark, days)).cache()
     try:
         count_of_state = {
             row.state: row["count"] for row in found.groupBy("state").count().collect()

@@ -184,9 +184,9 @@ def _outcome(found: CheckResult, day: date) -> str:
 
 def _failing(found: CheckResult, day: date) -> int:
     """The number of failing rows of a day; all of them if the rows have no day."""
-    if not found.failing_by_unit:
+    if not found.failing_by_arrival_unit:
         return found.failing_rows
-    return found.failing_by_unit.get(day, 0)
+    return found.failing_by_arrival_unit.get(day, 0)
 
 
 def _numbers(results: Sequence[CheckResult], day: date) -> dict[str, dg.MetadataValue]:

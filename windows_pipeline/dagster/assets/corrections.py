@@ -120,7 +120,7 @@ def _not_published(
 ) -> dg.Failure:
     table, result = correction.results[-1]
     failed = [found for found in result.checks if not found.passed and found.check.blocking]
-    days = sorted({day for found in failed for day in found.failing_by_unit})
+    days = sorted({day for found in failed for day in found.failing_by_arrival_unit})
     of_days = f" on {days_text(days)}" if days else ""
     to = f" --to {config['to']}" if "to" in config else ""
     command = (

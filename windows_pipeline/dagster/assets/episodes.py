@@ -15,7 +15,7 @@ from windows_pipeline.dagster.assets.checks import check_of_days
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.incremental.alerts import episodes, standing
-from windows_pipeline.incremental.units import Facts
+from windows_pipeline.incremental.arrival_units import Facts
 from windows_pipeline.incremental.whole_episodes import whole_episodes
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.query.alert_ids import alert_id
@@ -90,7 +90,7 @@ class EpisodeChecks:
         self, spark: SparkSession, days: Sequence[date], closed_ms: Mapping[date, int]
     ) -> dict[tuple[date, str], list[Row]]:
         """The worst episodes of each day and rule, with the number of all of them."""
-        alerts = standing(self._alerts.of_units(spark, days))
+        alerts = standing(self._alerts.of_arrival_units(spark, days))
         lasted = self._lasted(spark, days, episodes(alerts, by=["arrival_unit"]), closed_ms)
         of_day = Window.partitionBy("arrival_unit", "rule")
         # Of several that are as bad the longest: severities of silences are often alike.
@@ -119,7 +119,7 @@ class EpisodeChecks:
         schema = "arrival_unit date, _closed_ms bigint"
         closes = small_frame(spark, closed_ms.items(), schema)
         joined = join_on(found, closes, ["arrival_unit"], "left")
-        final = self._final.of_units(spark, days)
+        final = self._final.of_arrival_units(spark, days)
         spec, closed = self._windows.spec, F.col("_closed_ms")
         return whole_episodes(joined, final, spec, self._rules, closed)
 

@@ -109,7 +109,7 @@ class ResultEvents:
 
     def of_stream(self, batches: Sequence[BatchResult]) -> Iterator[dg.AssetMaterialization]:
         """A materialization of each table and day that the micro-batches of a whole run changed."""
-        days = sorted({day for batch in batches for day in batch.units})
+        days = sorted({day for batch in batches for day in batch.arrival_units})
         for table in self._tables.values() if days else ():
             counts: Metadata = {
                 "dagster/row_count": dg.MetadataValue.int(table.count(self._spark)),
@@ -161,7 +161,7 @@ class ResultEvents:
             **column_lineage(self._pipeline, table, self._warehouse),
             **counts,
         }
-        for day in sorted({day for batch in batches for day in batch.units}):
+        for day in sorted({day for batch in batches for day in batch.arrival_units}):
             yield dg.AssetMaterialization(
                 asset_key(table),
                 partition=day.isoformat(),
@@ -285,7 +285,7 @@ class InstanceReport:
         checked: Iterable[tuple[str, Sequence[CheckResult]]],
     ) -> None:
         """Takes the results of a run of the stream; `end` reports them."""
-        days = sorted({day for batch in batches for day in batch.units})
+        days = sorted({day for batch in batches for day in batch.arrival_units})
         self._of_jobs += self._events.of_stream(batches)
         self._of_jobs += self._events.of_checked(checked, days)
 

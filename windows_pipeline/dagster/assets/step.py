@@ -24,7 +24,7 @@ from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, days_of
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.incremental.units import Facts
+from windows_pipeline.incremental.arrival_units import Facts
 from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.table import Table
@@ -159,7 +159,7 @@ def _not_published(
 ) -> dg.Failure:
     failed = [found for found in result.checks if not found.passed and found.check.blocking]
     names = ", ".join(found.check.name for found in failed)
-    wrong = sorted({day for found in failed for day in found.failing_by_unit}) or days
+    wrong = sorted({day for found in failed for day in found.failing_by_arrival_unit}) or days
     rules = "; ".join(f"{found.check.name}: {found.check.description}" for found in failed)
     return dg.Failure(
         f"{job.tables[0].name}: {names} failed on {days_text(wrong)}, so the run published nothing "

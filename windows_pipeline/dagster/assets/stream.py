@@ -139,5 +139,5 @@ def _stopped(name: str, bad: BadFileError) -> dg.Failure:
 
 def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:
     """The days that the micro-batches changed; if there are none, the newest day."""
-    changed = {day for batch in batches for day in batch.units}
+    changed = {day for batch in batches for day in batch.arrival_units}
     return sorted(changed) or sorted({row.arrival_unit for row in log})[-1:]

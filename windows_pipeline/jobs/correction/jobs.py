@@ -20,7 +20,7 @@ from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.notifications import with_correction
 from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import apply_differences, differences
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.table import Table
@@ -100,12 +100,14 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
         self, spark: SparkSession, days: Sequence[date], final: StagedTable
     ) -> int:
         """Writes the windows that differ from the stored windows; returns the version."""
-        stored = final.table.of_units(spark, days)
+        stored = final.table.of_arrival_units(spark, days)
         return _change(spark, final, stored, self.key_columns)
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         version = self.correction.final_version
-        return self.window_tables.final_windows.read_version(spark, version).where(in_units(days))
+        return self.window_tables.final_windows.read_version(spark, version).where(
+            in_arrival_units(days)
+        )
 
     def _corrections(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
@@ -133,7 +135,7 @@ class AlertsCorrection(InCorrection, AlertsJob):
         rows = cache_rows(self._with_history(self._before(spark, days), raised.rows))
         staged, cached = [StagedTable(raised.table, rows)], [*stage.cached, rows]
         for happened in notified:
-            stored = happened.table.of_units(spark, days)
+            stored = happened.table.of_arrival_units(spark, days)
             number = self.correction.number
             events = cache_rows(with_correction(self, stored, happened.rows, number))
             staged.append(StagedTable(happened.table, events))
@@ -145,13 +147,15 @@ class AlertsCorrection(InCorrection, AlertsJob):
         # The same alert may be retracted and raised again, by different corrections.
         keys = [(*self.key_columns, "correction"), ("arrival_unit", "notification_id")]
         return {
-            rows.table.name: _change(spark, rows, rows.table.of_units(spark, days), key_columns)
+            rows.table.name: _change(
+                spark, rows, rows.table.of_arrival_units(spark, days), key_columns
+            )
             for rows, key_columns in zip(stage.tables, keys, strict=False)
         }
 
     def _before(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         version = self.correction.alerts_version
-        return self.window_tables.alerts.read_version(spark, version).where(in_units(days))
+        return self.window_tables.alerts.read_version(spark, version).where(in_arrival_units(days))
 
     def _with_history(self, before: DataFrame, raised: DataFrame) -> DataFrame:
         """The alerts before the correction, some of them retracted, and the new alerts."""

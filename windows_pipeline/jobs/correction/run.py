@@ -432,7 +432,7 @@ def _require_arrived(job: KeyedWindowsJob, log: ArrivalLog, first: date, last: d
     arrivals = job.arrivals(log)
     if first < arrivals.first_day:
         raise ValueError(f"from {first}: the pipeline's partitions begin at {arrivals.first_day}")
-    if len(arrivals.units(days)) < len(days):
+    if len(arrivals.arrival_units(days)) < len(days):
         raise ValueError(
             f"from {first} to {last}: the raw day {arrivals.next_day} is missing, and no window "
             "closes past it; materialize raw_events of that day first"

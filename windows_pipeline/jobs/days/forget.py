@@ -62,7 +62,7 @@ def _require_inconsequential(
         name
         for name in pipeline.windows
         if (final := window_tables(pipeline, name, settings.warehouse).final_windows).exists(spark)
-        and final.units(spark, [day])
+        and final.arrival_units(spark, [day])
     ]
     if not later and not closed:
         return

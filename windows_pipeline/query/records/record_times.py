@@ -70,8 +70,10 @@ class RecordTimes:
         Returns:
             Milliseconds, 0 or more; nothing for rows that count nowhere so far.
         """
-        unit = self._timeline.unit(rows["arrival_unit"][0].as_py()) if rows.num_rows else None
-        if unit is None:
+        arrival_unit = (
+            self._timeline.arrival_unit(rows["arrival_unit"][0].as_py()) if rows.num_rows else None
+        )
+        if arrival_unit is None:
             return np.empty(0, np.int64)
         if self._last_batch is not None:
             is_known = pc.less_equal(rows["batch"], integer(self._last_batch))
@@ -79,7 +81,10 @@ class RecordTimes:
         partitions = rows["source_partition"].combine_chunks().dictionary_encode()
         before = np.array(
             [
-                max(unit.watermark_before_ms, unit.stream_time_before_ms.get(name, NEVER_MS))
+                max(
+                    arrival_unit.watermark_before_ms,
+                    arrival_unit.stream_time_before_ms.get(name, NEVER_MS),
+                )
                 for name in partitions.dictionary.to_pylist()
             ],
             np.int64,
@@ -93,18 +98,18 @@ class RecordTimes:
 
     def closed_after_ms(self, day: date) -> int | None:
         """The close time after an arrival day; None if the log does not say."""
-        unit = self._timeline.unit(day)
-        return None if unit is None else unit.watermark_after_ms - self._delay_ms
+        arrival_unit = self._timeline.arrival_unit(day)
+        return None if arrival_unit is None else arrival_unit.watermark_after_ms - self._delay_ms
 
     def _met(
         self, day: date, partition: str, batch: int | None, event_ms: int, running_ms: int
     ) -> MetTimes | None:
-        unit = self._timeline.unit(day)
+        arrival_unit = self._timeline.arrival_unit(day)
         last = self._last_batch
-        if unit is None or (batch is not None and last is not None and batch > last):
+        if arrival_unit is None or (batch is not None and last is not None and batch > last):
             return None
-        stream_ms = max(running_ms, unit.stream_time_before_ms.get(partition, NEVER_MS))
-        before_ms = unit.watermark_before_ms
+        stream_ms = max(running_ms, arrival_unit.stream_time_before_ms.get(partition, NEVER_MS))
+        before_ms = arrival_unit.watermark_before_ms
         return MetTimes(
             event_ms,
             stream_ms,

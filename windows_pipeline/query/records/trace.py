@@ -15,9 +15,9 @@ from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.log import read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.lateness import last_instant
+from windows_pipeline.incremental.arrival_units import arrivals_of
 from windows_pipeline.incremental.definition_records import definition_records, passing
-from windows_pipeline.incremental.units import arrivals_of
-from windows_pipeline.incremental.windows import ARRIVAL, unit_windows
+from windows_pipeline.incremental.windows import ARRIVAL, arrival_unit_windows
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.instants import timestamp_to_ms, with_timestamps
@@ -72,12 +72,14 @@ def records_of_alert(
     windows = pipeline.windows[windows_name]
     spec = windows.spec
     arrivals = arrivals_of(pipeline, read_log(spark, source.arrival_log), spec)
-    unit = found[0].arrival_unit
+    arrival_unit = found[0].arrival_unit
     raw = passing(definition_records(source.raw_events.read(spark), windows, pipeline.source))
-    records = arrivals.records(raw, [unit])
+    records = arrivals.records(raw, [arrival_unit])
     of_key = records.where(is_key(key, kind))
     if isinstance(spec, (SessionWindows, GracedRows)):
-        counted = _of_listed(of_key, spec, arrivals.closings([unit]), end_ms, settings.tuning)
+        counted = _of_listed(
+            of_key, spec, arrivals.closings([arrival_unit]), end_ms, settings.tuning
+        )
     else:
         counted = _of_fixed(of_key, spec, end_ms)
     return (
@@ -134,7 +136,7 @@ def _of_listed(
     key_columns = list(ARRIVAL)
     with_record = records.withColumn("record", F.struct(*key_columns))
     listed = Aggregate("records", Function.COLLECT_LIST, "record")
-    found = unit_windows(with_record, spec, [listed], closings, tuning=tuning).where(
+    found = arrival_unit_windows(with_record, spec, [listed], closings, tuning=tuning).where(
         F.col("_window_end_ms") == end_ms
     )
     members = found.select(F.explode("records").alias("member")).select("member.*")

@@ -14,7 +14,7 @@ from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage.catalog import TableSpec
 
 _COLUMNS = (
-    *("arrival_unit", "source_partition", "rows", "max_event_time", "unit_rejected"),
+    *("arrival_unit", "source_partition", "rows", "max_event_time", "arrival_unit_rejected"),
     *("watermark", "batch"),
 )
 
@@ -26,7 +26,7 @@ class LogPart(NamedTuple):
     source_partition: str | None
     rows: int
     max_event_time_ms: int | None
-    unit_rejected: int
+    arrival_unit_rejected: int
     watermark_ms: int | None
     batch: int | None
 

@@ -1,4 +1,4 @@
-"""The firings that each unit brings, from what it reads of earlier ones (rules E2, E4, H1)."""
+"""The firings of each arrival unit, from what it reads of earlier ones (rules E2, E4, H1)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ARRIVAL = ["merged_as", "arrival_unit", "source_partition", "number"]
 
 
 def arrived(records: Records, partitions: Sequence[int], cuts: list[int]) -> list[Record]:
-    """Records by their numbers as offsets; two equal cuts make an empty unit."""
+    """Records by their numbers as offsets; two equal cuts make an empty arrival unit."""
     return [
         Record(sum(cut <= number for cut in cuts), partition, number, key, time, {})
         for number, ((key, time), partition) in enumerate(
@@ -68,10 +68,15 @@ def definition_of(policy: Policy, idle_after: int | None) -> FixedDefinition:
     return TimeDefinition(policy.size, policy.advance, grace, idle_after=idle_after)
 
 
-def log_of(records: Sequence[Record], units: int) -> list[ArrivedPart]:
-    log = [ArrivedPart(FIRST_DAY + timedelta(days=unit), None, None) for unit in range(units)]
+def log_of(records: Sequence[Record], arrival_units: int) -> list[ArrivedPart]:
+    log = [
+        ArrivedPart(FIRST_DAY + timedelta(days=arrival_unit), None, None)
+        for arrival_unit in range(arrival_units)
+    ]
     return log + [
-        ArrivedPart(FIRST_DAY + timedelta(days=one.unit), str(one.source_partition), one.event_time)
+        ArrivedPart(
+            FIRST_DAY + timedelta(days=one.arrival_unit), str(one.source_partition), one.event_time
+        )
         for one in records
     ]
 
@@ -83,7 +88,7 @@ def read(
     reads: list[Read],
     computed_day: int,
 ) -> list[dict[str, Any]]:
-    """The merged records that a pipeline reads for a unit, as `unit_firings` does."""
+    """The merged records that `arrival_unit_firings` reads for an arrival unit."""
     from_ms = {(one.arrival_unit - FIRST_DAY).days: one.from_ms for one in reads}
     before, after = position_after(merge, computed_day - 1), position_after(merge, computed_day)
     resumed = {
@@ -94,15 +99,15 @@ def read(
     }
     rows = []
     for record, own_ms in zip(records, stream_times(records), strict=True):
-        is_new = record.unit == computed_day
-        if record.unit not in from_ms:
+        is_new = record.arrival_unit == computed_day
+        if record.arrival_unit not in from_ms:
             continue
-        if not is_new and record.event_time < from_ms[record.unit]:
+        if not is_new and record.event_time < from_ms[record.arrival_unit]:
             continue
-        unit = timeline.units[record.unit]
-        stream_time_ms = max(own_ms, unit.watermark_before_ms)
+        arrival_unit = timeline.arrival_units[record.arrival_unit]
+        stream_time_ms = max(own_ms, arrival_unit.watermark_before_ms)
         partition = str(record.source_partition)
-        merged_as = resumed.get((unit.day, partition, stream_time_ms), partition)
+        merged_as = resumed.get((arrival_unit.day, partition, stream_time_ms), partition)
         position = Position(stream_time_ms, merged_as)
         if position <= after:
             row = {
@@ -113,7 +118,7 @@ def read(
             row |= {
                 "_stream_time_ms": stream_time_ms,
                 "merged_as": merged_as,
-                "arrival_unit": record.unit,
+                "arrival_unit": record.arrival_unit,
             }
             row |= {"source_partition": record.source_partition}
             row |= {"number": record.offset, "_is_new": is_new or position > before}
@@ -121,8 +126,8 @@ def read(
     return rows
 
 
-def position_after(merge: Merge, unit: int) -> Position:
-    return merge.position_after.get(FIRST_DAY + timedelta(days=unit), BEFORE_ALL)
+def position_after(merge: Merge, arrival_unit: int) -> Position:
+    return merge.position_after.get(FIRST_DAY + timedelta(days=arrival_unit), BEFORE_ALL)
 
 
 def fired(
@@ -174,7 +179,7 @@ def fired(
 @example(
     [("a", 5), ("a", 3), ("a", 9)], Policy(10, 10, lateness=5, every_n=1), [1, 2], [1, 0, 0], None
 )
-# Partition 0 resumes at the position of 1, and before the records of 1 in that unit.
+# Partition 0 resumes at the position of 1, and before the records of 1 in that arrival unit.
 @example(
     [(None, 0), (None, 2), (None, 2), ("b", 2), ("b", 2)],
     Policy(difference=1, every_n=1),
@@ -182,7 +187,7 @@ def fired(
     [0, 1],
     1,
 )
-# A window that has fired closes in a unit that has no record of it.
+# A window that has fired closes in an arrival unit that has no record of it.
 @example(
     [(None, 0), (None, 1), (None, 2)], Policy(difference=1, lateness=1, late=False), [2], [0], None
 )
@@ -197,24 +202,24 @@ def fired(
 # A late record makes a window to its right that has passed, and is not in it.
 @example([(None, 5), (None, 20), (None, 3)], Policy(difference=2, lateness=30), [2], [0], None)
 @PROPERTY
-def test_each_unit_has_its_own_firings(
+def test_each_arrival_unit_has_its_own_firings(
     records: Records,
     policy: Policy,
     cuts: list[int],
     partitions: list[int],
     idle_after: int | None,
 ) -> None:
-    """Numbers continue from unit to unit; with_earlier returns those of windows that fire or close.
+    """Numbers continue; with_earlier returns those of windows that fire or close.
 
-    Rules A1, A4: with several source partitions, a unit has the firings of what it merged.
+    Rules A1, A4: with several source partitions, an arrival unit has the firings of what it merged.
     """
     policy = policy._replace(input_ends=False)
     spec = spec_of(policy)
     assert not isinstance(spec, SessionWindows)
-    units = len(cuts) + 1
+    arrival_units = len(cuts) + 1
     came = arrived(records, partitions, cuts)
     definition = definition_of(policy, idle_after)
-    merged = merged_in(came, units, definition)
+    merged = merged_in(came, arrival_units, definition)
     in_order = [(record.key, record.event_time) for _, record in merged]
     numbers = [record.offset for _, record in merged]
     expected = [
@@ -224,20 +229,20 @@ def test_each_unit_has_its_own_firings(
         for f in firings(in_order, policy)
         if f.after is not None
     ]  # fmt: skip
-    log = log_of(came, units)
+    log = log_of(came, arrival_units)
     timeline = build_timeline(log, FIRST_DAY, idle_after)
     merge = Merge(idle_after).after(log)
-    for unit in timeline.units:
-        computed_day = (unit.day - FIRST_DAY).days
-        assert position_after(merge, computed_day).stream_time_ms == unit.watermark_after_ms
-        close_before_ms = close_ms(unit.watermark_before_ms, spec.close_delay_ms)
+    for arrival_unit in timeline.arrival_units:
+        computed_day = (arrival_unit.day - FIRST_DAY).days
+        assert position_after(merge, computed_day).stream_time_ms == arrival_unit.watermark_after_ms
+        close_before_ms = close_ms(arrival_unit.watermark_before_ms, spec.close_delay_ms)
         from_ms = max(close_before_ms - lookback_ms(spec), NEVER_MS)
-        reads = reads_from(timeline, {unit.day: from_ms})
+        reads = reads_from(timeline, {arrival_unit.day: from_ms})
         rows = read(came, timeline, merge, reads, computed_day)
         own = [row for of, row in expected if of == computed_day]
         assert sorted(fired(spec, policy, rows) if rows else [], key=repr) == sorted(own, key=repr)
         every = list(fired(spec, policy, rows, with_earlier=True)) if rows else []
-        close_after_ms = close_ms(unit.watermark_after_ms, spec.close_delay_ms)
+        close_after_ms = close_ms(arrival_unit.watermark_after_ms, spec.close_delay_ms)
         so_far = {
             row
             for of, row in expected
@@ -256,7 +261,7 @@ def test_each_unit_has_its_own_firings(
 
 @given(record_lists(), st.lists(st.integers(0, 2), min_size=1, max_size=7), st.data())
 @PROPERTY
-def test_the_merge_is_the_same_whatever_the_units_are(
+def test_the_merge_is_the_same_whatever_the_arrival_units_are(
     records: Records, partitions: list[int], data: st.DataObject
 ) -> None:
     """Rules A1, H1: of source partitions that are all there at first, and none idle."""

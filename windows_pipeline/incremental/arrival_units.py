@@ -52,17 +52,20 @@ class Arrivals:
 
     def closings(self, days: Sequence[date]) -> dict[int, Closing]:
         """The close times around each day that no missing day blocks, by day number."""
-        return {day_number(unit.day): self._closing(unit) for unit in self.units(days)}
+        return {
+            day_number(arrival_unit.day): self._closing(arrival_unit)
+            for arrival_unit in self.arrival_units(days)
+        }
 
-    def units(self, days: Sequence[date]) -> list[ArrivalUnit]:
+    def arrival_units(self, days: Sequence[date]) -> list[ArrivalUnit]:
         """The arrival units of the days that no missing day blocks."""
-        found = (self.timeline.unit(day) for day in days)
-        return [unit for unit in found if unit is not None]
+        found = (self.timeline.arrival_unit(day) for day in days)
+        return [arrival_unit for arrival_unit in found if arrival_unit is not None]
 
-    def _closing(self, unit: ArrivalUnit) -> Closing:
+    def _closing(self, arrival_unit: ArrivalUnit) -> Closing:
         return Closing(
-            close_ms(unit.watermark_before_ms, self.spec.close_delay_ms),
-            close_ms(unit.watermark_after_ms, self.spec.close_delay_ms),
+            close_ms(arrival_unit.watermark_before_ms, self.spec.close_delay_ms),
+            close_ms(arrival_unit.watermark_after_ms, self.spec.close_delay_ms),
         )
 
     def rejected(self, days: Sequence[date]) -> dict[date, int]:
@@ -70,27 +73,27 @@ class Arrivals:
         wanted = set(days)
         # All rows of a micro-batch's part of an arrival unit repeat its number of rejected records.
         parts = {
-            (row.arrival_unit, row.batch): row.unit_rejected
+            (row.arrival_unit, row.batch): row.arrival_unit_rejected
             for row in self.log
             if row.arrival_unit in wanted
         }
         rejected: dict[date, int] = {}
-        for (unit, _), of_part in parts.items():
-            rejected[unit] = rejected.get(unit, 0) + of_part
+        for (arrival_unit, _), of_part in parts.items():
+            rejected[arrival_unit] = rejected.get(arrival_unit, 0) + of_part
         return rejected
 
     def partition_facts(self, days: Sequence[date], idle_after_ms: int | None) -> dict[date, Facts]:
         """What to report of the source partitions of each day that no missing day blocks (A4)."""
         facts: dict[date, Facts] = {}
-        for unit in self.units(days):
-            rows = (row for row in self.log if row.arrival_unit == unit.day)
-            found = partitions_after(unit, arrived_parts(rows), idle_after_ms)
+        for arrival_unit in self.arrival_units(days):
+            rows = (row for row in self.log if row.arrival_unit == arrival_unit.day)
+            found = partitions_after(arrival_unit, arrived_parts(rows), idle_after_ms)
             named = {
                 "partitions_without_records": found.without_records,
                 "idle_partitions": found.idle,
                 "slowest_partitions": found.slowest,
             }
-            facts[unit.day] = {name: _listed(of) for name, of in named.items() if of}
+            facts[arrival_unit.day] = {name: _listed(of) for name, of in named.items() if of}
         return facts
 
     def merge(self, idle_after_ms: int | None) -> Merge:
@@ -101,11 +104,14 @@ class Arrivals:
     @property
     def next_day(self) -> date:
         """The first missing day; it blocks all later ones."""
-        return self.first_day + timedelta(days=len(self.timeline.units))
+        return self.first_day + timedelta(days=len(self.timeline.arrival_units))
 
     def reads(self, raw_events: DataFrame, days: Sequence[date]) -> list[Read]:
         """The arrival units whose records the windows of these days need."""
-        closes_ms = {unit.day: self._closing(unit).before_ms for unit in self.units(days)}
+        closes_ms = {
+            arrival_unit.day: self._closing(arrival_unit).before_ms
+            for arrival_unit in self.arrival_units(days)
+        }
         # A superset is harmless: more records can only lengthen the look-back.
         arrived = raw_events.where(F.col("arrival_unit") <= F.lit(max(days)))
         from_ms = lookback_from_ms(arrived, self.spec, closes_ms.values())
@@ -120,7 +126,7 @@ class Arrivals:
     ) -> DataFrame:
         """The records that the windows of these days need, from known arrival units."""
         if isinstance(self.spec, GracedRows):
-            unblocked = [unit.day for unit in self.units(days)]
+            unblocked = [arrival_unit.day for arrival_unit in self.arrival_units(days)]
             earliest_ms = min((read.from_ms for read in reads), default=NEVER_MS)
             return self._records_once(raw_events, unblocked, earliest_ms)
         return records_to_read(raw_events, self.timeline, reads, self.spec.close_delay_ms)
@@ -128,9 +134,9 @@ class Arrivals:
     def _records_once(self, raw_events: DataFrame, days: Sequence[date], from_ms: int) -> DataFrame:
         """Each record once, as if the last of the days were the only computed day."""
         reads = reads_from(self.timeline, {max(days): from_ms} if days else {})
-        units_read = {read.arrival_unit for read in reads}
+        arrival_units_read = {read.arrival_unit for read in reads}
         # A day reads all its own records, because it lists the late ones.
-        reads += [Read(max(days), day, from_ms) for day in days if day not in units_read]
+        reads += [Read(max(days), day, from_ms) for day in days if day not in arrival_units_read]
         delay_ms, is_new = self.spec.close_delay_ms, F.col("arrival_unit").isin(list(days))
         return records_to_read(raw_events, self.timeline, reads, delay_ms, is_new=is_new)
 
@@ -142,7 +148,7 @@ def arrivals_of(pipeline: Pipeline, log: ArrivalLog, spec: PipelineWindows) -> A
     return Arrivals(log, timeline, spec, first_day)
 
 
-def units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -> DataFrame:
+def arrival_units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -> DataFrame:
     """A row a day: how many records were ingested, and the close times around the day.
 
     Returns:
@@ -183,10 +189,14 @@ def closing_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date])
             accepted[row.arrival_unit] += row.rows
     rows = []
     for day in days:
-        unit, times_ms = arrivals.timeline.unit(day), (NEVER_MS, NEVER_MS, NEVER_MS)
-        if unit is not None:
-            closed_ms = close_ms(unit.watermark_after_ms, arrivals.spec.close_delay_ms)
-            times_ms = (unit.watermark_before_ms, unit.watermark_after_ms, closed_ms)
+        arrival_unit, times_ms = arrivals.timeline.arrival_unit(day), (NEVER_MS, NEVER_MS, NEVER_MS)
+        if arrival_unit is not None:
+            closed_ms = close_ms(arrival_unit.watermark_after_ms, arrivals.spec.close_delay_ms)
+            times_ms = (
+                arrival_unit.watermark_before_ms,
+                arrival_unit.watermark_after_ms,
+                closed_ms,
+            )
         known_ms = [None if ms == NEVER_MS else ms for ms in times_ms]
         rows.append((day, accepted[day], *known_ms))
     return small_frame(
@@ -208,11 +218,11 @@ def gapless_days_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[d
         (bigint: the watermark before that day).
     """
     rows: list[tuple[date, date, int]] = []
-    for unit in arrivals.units(sorted(set(days))):
-        since, before_ms = unit.day, unit.watermark_before_ms
-        if rows and rows[-1][0] == unit.day - timedelta(days=1):
+    for arrival_unit in arrivals.arrival_units(sorted(set(days))):
+        since, before_ms = arrival_unit.day, arrival_unit.watermark_before_ms
+        if rows and rows[-1][0] == arrival_unit.day - timedelta(days=1):
             _, since, before_ms = rows[-1]
-        rows.append((unit.day, since, before_ms))
+        rows.append((arrival_unit.day, since, before_ms))
     return small_frame(spark, rows, "arrival_unit date, _since date, _watermark_before_ms bigint")
 
 

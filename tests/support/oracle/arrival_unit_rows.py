@@ -1,6 +1,6 @@
 """Row and count windows by arrival unit in slow, plain Python (rules A3, A4, E4, F1, F2, F5).
 
-Of one source partition, whose records come in the order of unit and offset.
+Of one source partition, whose records come in the order of arrival unit and offset.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class CountDefinition(NamedTuple):
     short_first: bool = False
 
 
-class UnitRow(NamedTuple):
-    """A final row: the unit that settled it, its window, and what of the row names it."""
+class ArrivalUnitRow(NamedTuple):
+    """A final row: the arrival unit that settled it, its window, and what of the row names it."""
 
-    unit: int
+    arrival_unit: int
     key: str | None
     start: int
     end: int
@@ -48,7 +48,7 @@ class UnitRow(NamedTuple):
 class FramesRow(NamedTuple):
     """A final row of several frames: what names it, its window, and what each frame holds."""
 
-    unit: int
+    arrival_unit: int
     row: Record
     start: int
     end: int
@@ -75,20 +75,26 @@ def in_time(records: Sequence[Record], grace: int) -> list[Record]:
 
 
 def final_rows(
-    records: Sequence[Record], units: int, definition: RowDefinition | CountDefinition, grace: int
-) -> list[UnitRow]:
-    """The rows that each unit makes final: the first after which the close time is beyond them."""
-    return [row for row, _ in final_rows_with_records(records, units, definition, grace)]
+    records: Sequence[Record],
+    arrival_units: int,
+    definition: RowDefinition | CountDefinition,
+    grace: int,
+) -> list[ArrivalUnitRow]:
+    """The rows by the arrival unit that makes each final: the first with a close time beyond it."""
+    return [row for row, _ in final_rows_with_records(records, arrival_units, definition, grace)]
 
 
 def final_rows_with_records(
-    records: Sequence[Record], units: int, definition: RowDefinition | CountDefinition, grace: int
-) -> list[tuple[UnitRow, list[Record]]]:
-    """The rows that each unit makes final, each with the records that its window holds."""
-    found: dict[object, tuple[UnitRow, list[Record]]] = {}
-    for unit in range(units):
-        come = [one for one in in_time(records, grace) if one.unit <= unit]
-        close = max(one.event_time for one in records if one.unit <= unit) - grace
+    records: Sequence[Record],
+    arrival_units: int,
+    definition: RowDefinition | CountDefinition,
+    grace: int,
+) -> list[tuple[ArrivalUnitRow, list[Record]]]:
+    """The rows that each arrival unit makes final, each with the records that its window holds."""
+    found: dict[object, tuple[ArrivalUnitRow, list[Record]]] = {}
+    for arrival_unit in range(arrival_units):
+        come = [one for one in in_time(records, grace) if one.arrival_unit <= arrival_unit]
+        close = max(one.event_time for one in records if one.arrival_unit <= arrival_unit) - grace
         for row, start, settled, held in _windows(come, definition):
             if settled < close and row.id not in found:
                 times = [one.event_time for one in held]
@@ -96,25 +102,25 @@ def final_rows_with_records(
                 values = [value for value in whole if isinstance(value, int)]
                 total = sum(values) if values else None
                 first, last = min(times, default=None), max(times, default=None)
-                position = (row.event_time, row.unit, row.offset)
-                final = UnitRow(
-                    unit, row.key, start, settled, first, last, len(held), total, *position
+                position = (row.event_time, row.arrival_unit, row.offset)
+                final = ArrivalUnitRow(
+                    arrival_unit, row.key, start, settled, first, last, len(held), total, *position
                 )
                 found[row.id] = (final, held)
     return list(found.values())
 
 
 def final_rows_of_frames(
-    records: Sequence[Record], units: int, frames: Mapping[str, RowsAround], grace: int
+    records: Sequence[Record], arrival_units: int, frames: Mapping[str, RowsAround], grace: int
 ) -> list[FramesRow]:
-    """The rows of several frames that each unit makes final; see `final_rows`.
+    """The rows of several frames that each arrival unit makes final; see `final_rows`.
 
     A row's window holds what lies between the outermost bounds, by time and by rows.
     """
     found: dict[object, FramesRow] = {}
-    for unit in range(units):
-        come = [one for one in in_time(records, grace) if one.unit <= unit]
-        close = max(one.event_time for one in records if one.unit <= unit) - grace
+    for arrival_unit in range(arrival_units):
+        come = [one for one in in_time(records, grace) if one.arrival_unit <= arrival_unit]
+        close = max(one.event_time for one in records if one.arrival_unit <= arrival_unit) - grace
         outer = [_by_row(come, each) for each in _outermost(list(frames.values()))]
         of_frames = {name: _by_row(come, frame) for name, frame in frames.items()}
         for row in come:
@@ -125,7 +131,9 @@ def final_rows_of_frames(
             held = {one.id: one for each in windows for one in each.held}
             start = min(each.start for each in windows)
             inside = {name: of_frames[name][row.id].held for name in frames}
-            found[row.id] = FramesRow(unit, row, start, settled, list(held.values()), inside)
+            found[row.id] = FramesRow(
+                arrival_unit, row, start, settled, list(held.values()), inside
+            )
     return list(found.values())
 
 
@@ -137,9 +145,12 @@ def _outermost(frames: Sequence[RowsAround]) -> list[RowsAround]:
     """From the furthest start to the furthest end of the frames of each unit, with the row."""
     found = []
     for is_range in (True, False):
-        of_unit = [each for each in frames if each.is_range is is_range]
-        backs, aheads = [each.back for each in of_unit], [each.ahead for each in of_unit]
-        if of_unit:
+        of_arrival_unit = [each for each in frames if each.is_range is is_range]
+        backs, aheads = (
+            [each.back for each in of_arrival_unit],
+            [each.ahead for each in of_arrival_unit],
+        )
+        if of_arrival_unit:
             back = None if None in backs else max(0, *(each or 0 for each in backs))
             found.append(RowsAround(is_range, back, max(0, *(each or 0 for each in aheads))))
     return found
