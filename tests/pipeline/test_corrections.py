@@ -165,7 +165,7 @@ def test_a_mended_raw_day_becomes_a_correction(
     assert result.success
 
     # The same as a pipeline that had the corrected day from the start (rule H1).
-    assert_same_results(relanded, from_the_start(relanded, spark, tmp_path / "anew"), spark)
+    assert_same_results(relanded, from_the_start(relanded, spark, tmp_path / "again"), spark)
     after = by_window(own.final_windows.read(spark))
     expected = what_differs(before, after)
     assert {what for what, _, _ in expected.values()} == {"changed", "retracted", "added"}
