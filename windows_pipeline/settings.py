@@ -188,13 +188,13 @@ class Settings(BaseModel):
         }
 
     def conf_for(self, records: int) -> dict[str, str]:
-        """Returns Spark SQL's configuration for a run or a micro-batch of so many records."""
+        """Returns Spark SQL's configuration for a run or micro-batch of that size."""
         if records > _FEW_RECORDS:
             return {}
         return {name: resolved(text) for name, text in self.small_batches.items()}
 
     def keeps_plans(self, records: int) -> bool:
-        """Whether a run of so many records caches rows with the plan that made them."""
+        """Whether a run of that size caches rows with the plan that made them."""
         return self.keep_plans or records > _FEW_RECORDS
 
 

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 _LEAST_TO_COPIES = 4
-"""A shard is at least so many times as large as what its windows need of its neighbours."""
+"""The least ratio of a shard's size to what its windows need of its neighbours."""
 
 
 class Bucket(NamedTuple):

@@ -68,7 +68,7 @@ _KINDS = (
     ),
     _Kind(
         "too many files are open",
-        f"Raise the limit (ulimit -n), or end what holds so many files open; {_AGAIN}",
+        f"Raise the limit (ulimit -n), or end the processes that hold them open; {_AGAIN}",
         (errno.EMFILE, errno.ENFILE),
     ),
     _Kind(

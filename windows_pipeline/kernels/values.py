@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _EXACT_DIGITS = 15
-"""Integers of so many digits, and powers of ten up to this one, are exact as doubles."""
+"""Integers with at most this many digits, and powers of ten up to it, are exact as doubles."""
 
 
 def as_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -1,4 +1,4 @@
-"""The door of notify: notifies a pipeline's targets of what happened since the last time."""
+"""Entry point of notify: sends a pipeline's targets the events since the last delivery."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from windows_pipeline.storage.catalog import TableSpec, all_tables, source_table
 
 _SAMPLE = 10
 _MOST_SILENCES = 200
-"""So many silences are followed to the key's next record, which takes a query each."""
+"""How many silences are followed to the key's next record; each takes a query."""
 
 
 @dataclass(frozen=True)

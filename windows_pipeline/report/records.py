@@ -73,7 +73,7 @@ def read_lateness(
         times: What its records met.
         days: The arrival days.
         graces_ms: Graces, whose share of records is counted.
-        most: So many rows are read at most, but at least a whole day.
+        most: The most rows to read; at least one whole day is read.
     """
     columns = ["arrival_unit", "source_partition", "event_time", "running_max", "batch"]
     reader = _Newest(raw, days, columns, most)

@@ -23,7 +23,7 @@ _FULL_DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
 _NUMBER = r"^\s*[+-]?(?=\.?\d)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?\s*$"
 """A number: whole digits, digits after the point, and a power of ten of at most 3 digits."""
 _FINE_PLACES = 12
-"""So many digits after the point decide an instant; further ones are cut off."""
+"""How many digits after the point decide an instant; further digits are cut off."""
 _FINE = rf"^(\s*[+-]?\d*\.\d{{{_FINE_PLACES}}})\d+(\s*)$"
 _SECOND_MICROS = 1_000_000
 _POINT_ZERO = r"^\s*[+-]?\d+\.0*\s*$"

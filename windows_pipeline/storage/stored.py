@@ -23,7 +23,7 @@ from windows_pipeline.text.paths import literal
 
 _LOG = logging.getLogger(__name__)
 _MOST_FILES = 1_000
-"""At most so many files are passed to Spark by name; for more, Spark's Delta reads the table."""
+"""The most files to pass to Spark by name; for more, Spark's Delta reads the table."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from windows_pipeline.text.references import without_values
 
 FOLDER = Path(".cache") / "windows-pipeline"
 MOST_LOGS = 20
-"""A folder keeps at most so many logs of commands that have ended."""
+"""The most logs of ended commands that a folder keeps."""
 MOST_BYTES = 16 * 1024**2
 """A log that grows beyond this size keeps its last part."""
 KEPT_BYTES = 1024**2

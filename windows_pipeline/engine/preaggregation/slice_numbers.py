@@ -32,7 +32,7 @@ _BINADES = 38
 _CENTRE = -13
 """Most values are of the magnitude from 2**-13 to 2**25."""
 _POINT_BITS = 53
-"""Values scaled by the power have so many bits after the point, and 40 before it."""
+"""How many bits after the point scaled values have; they have 40 before it."""
 _CENTRAL_POWER = _CENTRE - _POINT_BITS
 
 

@@ -1,4 +1,4 @@
-"""All that is known of a final window, as `trace` returns it, and the rows beside a row's."""
+"""What `trace` returns of a final window, or of a row and its neighbouring rows."""
 
 from __future__ import annotations
 

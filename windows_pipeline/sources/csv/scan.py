@@ -152,7 +152,7 @@ def scanned(
 
 
 def _filled(texts: Iterator[bytes], least: int) -> tuple[bytes, bool]:
-    """The next pieces of a text, together at least so many bytes; and whether it ends there."""
+    """The next pieces of a text, of a least total size, and whether the text ends there."""
     pieces, size = [], 0
     for piece in texts:
         pieces.append(piece)
