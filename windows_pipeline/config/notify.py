@@ -177,7 +177,7 @@ class RateLimit(Strict):
 
     Attributes:
         messages: How many messages.
-        per: The time, ms.
+        per: The time in which these messages are counted, ms.
     """
 
     messages: PositiveInt

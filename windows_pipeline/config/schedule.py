@@ -53,7 +53,7 @@ class OnLanding(Strict):
     """When a landed day is complete, so that Dagster runs it without waiting for a time of day.
 
     Attributes:
-        quiet: How long a day's folder must be unchanged, ms, until the day is complete; None for
+        quiet: How long a day's folder must be unchanged until the day is complete, ms; None for
             days that only a file `_SUCCESS` completes. Such a file completes a day at once.
         enabled: Whether the sensor runs as soon as it is loaded; otherwise it must be started in
             the UI.

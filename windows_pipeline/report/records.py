@@ -66,7 +66,7 @@ def read_lateness(
     """The lateness of the accepted records of some arrival days.
 
     With a grace that is not shorter than a record's lateness, every window of its event time was
-    open as it arrived (rule A5).
+    open when it arrived (rule A5).
 
     Args:
         raw: The table raw_events.

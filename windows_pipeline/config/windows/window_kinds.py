@@ -343,7 +343,7 @@ class TumblingKind(Windows):
 
 
 class SessionKind(Windows):
-    """Runs of a key's records without a gap between records that is longer than `gap` (rules D).
+    """Runs of a key's records without a gap between records that is longer than `gap` (rule D1).
 
     Attributes:
         gap: The longest time between two consecutive records of a session, ms.
