@@ -441,7 +441,7 @@ class Table(StoredTable):
 
 def _default_properties(spark: SparkSession) -> dict[str, str]:
     """The default properties of new tables in Spark's configuration."""
-    # One query reads all properties; `spark.conf.getAll` asks for each, which takes a second.
+    # One query reads all properties; `spark.conf.getAll` queries each, which takes a second.
     configured = spark.sql("SET").collect()
     return {
         f"delta.{name.removeprefix(_DEFAULTS)}": text

@@ -44,7 +44,7 @@ class _File(NamedTuple):
 
     @property
     def in_errors(self) -> str:
-        """How an error about the file names it."""
+        """The file's name in errors."""
         return in_a_line(f"{self.day}/{self.name}")
 
 
@@ -127,7 +127,7 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
 
 
 def _quarantined(file: _File, error: BadFileError, last_unit: date) -> QuarantinedFile:
-    # Spark does not read a file again that has the name of an earlier one.
+    # Spark does not read a file that has the name of an earlier file.
     fix = f"{error.fix}, under another name"
     unit = max(file.day, last_unit)
     return QuarantinedFile(unit, error.file, file.size_bytes, file.written_ms, error.cause, fix)
