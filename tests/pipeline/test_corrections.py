@@ -44,12 +44,12 @@ def by_window(rows: DataFrame) -> Rows:
     """The values of each final window, as text that distinguishes bits."""
     values = [name for name in rows.columns if name not in WINDOW]
     found = rows.collect()
-    by_place = {
+    found_by_window = {
         tuple(row[name] for name in WINDOW): tuple(repr(row[name]) for name in values)
         for row in found
     }
-    assert len(by_place) == len(found)
-    return by_place
+    assert len(found_by_window) == len(found)
+    return found_by_window
 
 
 def sorted_rows(rows: DataFrame) -> list[tuple[str, ...]]:
