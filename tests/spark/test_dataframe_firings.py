@@ -162,8 +162,8 @@ def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSessio
         for at, (key, time) in enumerate(records[:end]):
             # Windows that were closed before the unit begin this far back at most.
             met = max(other for _, other in records[: at + 1])
-            for kind, look_back in enumerate((20, 12 + 1)):
-                if at >= begin or time >= before - 5 - look_back:
+            for kind, reach in enumerate((20, 12 + 1)):
+                if at >= begin or time >= before - 5 - reach:
                     rows.append((4 * kind + unit, key, time, met, at, at >= begin))
     schema = "_computed_day int, user string, _event_time_ms bigint, _stream_time_ms bigint"
     came = spark.createDataFrame(rows, f"{schema}, at bigint, _is_new boolean")

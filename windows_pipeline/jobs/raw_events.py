@@ -71,7 +71,7 @@ from windows_pipeline.storage.tables import quarantined_files as quarantined_fil
 from windows_pipeline.storage.tables import source_tables
 
 _LANDED = ("landed", "unit_rows", "rejected")
-"""What the checks report for a day: how many records landed, were accepted, were rejected."""
+"""What the checks report of a day: the records that landed, were accepted and were rejected."""
 
 
 class FedByStreamError(Exception):

@@ -199,7 +199,7 @@ class WindowsJob:
         """How many records the days brought, by the log."""
         wanted = set(days)
         of_days = [row for row in log if row.arrival_unit in wanted]
-        # `unit_rejected` counts a whole day or micro-batch, and each of its rows repeats it.
+        # `unit_rejected` counts a whole day or micro-batch, and stands in each of its rows.
         rejected = {(row.arrival_unit, row.batch): row.unit_rejected for row in of_days}
         return sum(row.rows for row in of_days) + sum(rejected.values())
 

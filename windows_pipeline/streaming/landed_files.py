@@ -127,7 +127,7 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
 
 
 def _quarantined(file: _File, error: BadFileError, last_unit: date) -> QuarantinedFile:
-    # Spark does not read a file that has the name of an earlier file.
+    # Spark does not read a file again that has the name of an earlier one.
     fix = f"{error.fix}, under another name"
     unit = max(file.day, last_unit)
     return QuarantinedFile(unit, error.file, file.size_bytes, file.written_ms, error.cause, fix)

@@ -145,5 +145,5 @@ def _with_reserved(records: DataFrame, columns: Mapping[str, Column]) -> DataFra
 
 
 def _begun_on(last_unit: date) -> Column:
-    """The arrival day (UTC) of a record outside day folders."""
+    """The arrival day (UTC) of a record that lies in no day's folder."""
     return F.greatest(F.to_date(_BEGUN), F.lit(last_unit))

@@ -1,4 +1,4 @@
-"""Finds unfinished runs of a job; while there is such a run, no other is started."""
+"""Runs of a job that are not finished, beside which none is started."""
 
 from __future__ import annotations
 

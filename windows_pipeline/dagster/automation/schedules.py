@@ -59,7 +59,7 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
 def _stream_schedule(
     pipeline: Pipeline, cron: str, status: dg.DefaultScheduleStatus
 ) -> dg.ScheduleDefinition:
-    """Runs the stream's job, unless an open run of the job already takes new records."""
+    """Runs the stream's job, unless a run of it is open: that takes what comes."""
     job = f"{pipeline.name}_stream"
 
     @dg.schedule(
