@@ -1,1 +1,1 @@
-"""Measures windows_pipeline beside other engines, on the same work in the same run."""
+"""Measures windows_pipeline against other engines, on the same work in the same run."""

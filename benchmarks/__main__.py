@@ -43,7 +43,7 @@ def main(
     quick: Annotated[bool, typer.Option("--quick", help="One run of each.")] = False,
     full: Annotated[bool, typer.Option("--full", help="All sizes, keys and peers.")] = False,
 ) -> None:
-    """Measures windows_pipeline beside other engines; see benchmarks/results."""
+    """Measures windows_pipeline against other engines; see benchmarks/results."""
     console = Console()
     sizes = _sizes(size or (_FULL_SIZES if full else _DEFAULT_SIZES))
     ways = _ways(peers, full=full)

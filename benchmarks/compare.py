@@ -23,7 +23,7 @@ _QUIET_CORES = 0.2
 _MORE_TURNS = 1
 _WARM_RUNS = 8
 _WARM_S = 20.0
-"""A way is warm after so many runs or seconds: the JVM compiles what is hot only by then."""
+"""The runs or seconds after which a way is warm: only by then has the JVM compiled hot code."""
 
 
 @dataclass

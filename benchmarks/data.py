@@ -58,7 +58,7 @@ class Dataset:
         return f"{self.records}-records-{self.keys}-keys-{self.spread}-seed-{self.seed}"
 
     def window_ms(self, records_per_window: int) -> int:
-        """How long a window is that holds so many records on average, of evenly spread keys."""
+        """The length of windows that hold this many records on average, if keys are even."""
         return records_per_window * self.keys * SPAN_MS // self.records
 
     def tables(self) -> Iterator[pa.Table]:

@@ -17,7 +17,7 @@ _AGGREGATES = {"n": "count(*)", "s": "sum(value)::bigint", "m": "max(value)"}
 
 
 class DuckDBEngine(Engine):
-    """DuckDB's window functions, on so many threads."""
+    """DuckDB's window functions, with a thread for each core."""
 
     def __init__(self, cores: int, memory_gib: int) -> None:
         self._connection = duckdb.connect(

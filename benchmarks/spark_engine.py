@@ -157,7 +157,7 @@ class SparkEngine(Engine):
 
 
 def long_work(settings: Settings, cores: int, memory_gib: int) -> Settings:
-    """The settings for long work on so many cores, with so much heap for the one JVM."""
+    """The settings for long work with these cores, and this heap for the single JVM."""
     # These are the JVM's settings for a quick start.
     kept = {k: v for k, v in settings.spark.items() if k != "spark.driver.extraJavaOptions"}
     own = {"spark.master": f"local[{cores}]", "spark.driver.memory": f"{memory_gib}g"}

@@ -25,8 +25,8 @@ from windows_pipeline import (
 from windows_pipeline.windows import WindowSpec
 
 MAX_RECORDS_IN_MEMORY = 10_000_000
-"""Up to so many records an engine holds its input in memory as it likes it best; more are read
-from Parquet in each run. So what is measured is windows, and an input that fits nowhere fits."""
+"""The most records of an input that an engine holds in memory, in the form that suits the engine.
+A larger input is read from Parquet in each run, as it may not fit in memory."""
 _PART_RECORDS = 1_000_000
 
 
@@ -82,7 +82,7 @@ class Workload:
     def length_ms(self) -> int:
         """The time difference, the size or the gap.
 
-        A gap is such that the chance of a longer one ends a session after so many records.
+        A gap is chosen so that a session has this many records on average.
         """
         if self.kind is Kind.SESSION:
             mean_gap_ms = self.dataset.keys * SPAN_MS / self.dataset.records

@@ -67,7 +67,7 @@ else:
 
     # Hidden from type checkers, for which any name would else be there.
     def __getattr__(name: str) -> object:
-        """Imports what needs Spark when it is asked for: specifications are of use without it."""
+        """Imports what needs Spark only on use, as specifications are useful without Spark."""
         if name in _ON_SPARK:
             return getattr(import_module(_ON_SPARK[name]), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

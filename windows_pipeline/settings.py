@@ -46,7 +46,7 @@ _EXCLUDES = (
     "org.roaringbitmap:*,org.scala-lang*:*,org.slf4j:*,org.xerial.snappy:*"
 )
 _SECRETS = (("spark",), ("small_batches",))
-"""Passwords and tokens may be among their values; no error shows a value below these fields."""
+"""Fields that may hold passwords and tokens; no error shows a value below these fields."""
 _SETTINGS_FILE = "the settings, such as 'warehouse: warehouse'"
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOCATIONS = {"warehouse", "pipelines", "landing", "dagster_home"}
@@ -54,7 +54,7 @@ _SHOWN_BY_SPARK = re.compile(
     r"^spark\.(?:(?:driver|executor)\.(?:extra|default)JavaOptions$|app\.name$"
     r"|databricks\.delta\.properties\.defaults\.)"
 )
-"""Keys whose values stand in command lines of Spark's processes, its UI, or tables' properties."""
+"""Keys whose values Spark shows in command lines, in its UI, or in tables' properties."""
 _NOT_PRIVATE = (
     "refers to the environment, but Spark shows this key's value in the command line of a process, "
     "its UI or the properties of tables; write the value itself, which must be no secret"
@@ -94,7 +94,7 @@ class Settings(BaseModel):
         spark: Spark's configuration, by Spark's keys; `spark.master` or `spark.remote` selects
             where Spark runs.
         small_batches: Spark SQL's configuration for runs and micro-batches of few records.
-        keep_plans: Whether runs of few records, too, cache rows with the plan that made them.
+        keep_plans: Whether even runs of few records cache rows with the plan that made them.
             With the plan, Spark can recompute the rows of a lost executor, but every query takes
             longer.
         tuning: How much work the engine takes at once; results do not depend on it. Only code can
@@ -171,13 +171,13 @@ class Settings(BaseModel):
     def _of_local_master(self, master: str) -> dict[str, str]:
         """Returns the keys that keep the driver of a local master off the network.
 
-        By Spark's defaults, anybody who reaches the machine's address can connect to the driver
-        without a secret, and see its UI. By Hadoop's, every user can read a stream's checkpoint.
+        By Spark's defaults, anybody who can connect to the machine can use the driver without a
+        secret, and see its UI. By Hadoop's, every user can read a stream's checkpoint.
         """
         if not master.startswith("local"):
             return {}
         address = "127.0.0.1"
-        # Spark makes a secret by itself if the executors run within the driver's process.
+        # If the executors run within the driver's process, Spark generates the secret itself.
         authenticated = "false" if master.startswith("local-cluster") else "true"
         return {
             "spark.authenticate": authenticated,
@@ -188,13 +188,13 @@ class Settings(BaseModel):
         }
 
     def conf_for(self, records: int) -> dict[str, str]:
-        """Returns Spark SQL's configuration for a run or a micro-batch of so many records."""
+        """Returns Spark SQL's configuration for a run or micro-batch of that size."""
         if records > _FEW_RECORDS:
             return {}
         return {name: resolved(text) for name, text in self.small_batches.items()}
 
     def keeps_plans(self, records: int) -> bool:
-        """Whether a run of so many records caches rows with the plan that made them."""
+        """Whether a run of that size caches rows with the plan that made them."""
         return self.keep_plans or records > _FEW_RECORDS
 
 
@@ -237,7 +237,7 @@ def _read_settings(path: Path) -> Settings:
             document.refuse(field, _NOT_PRIVATE)
     data = document.data
     if isinstance(data, dict):
-        # Locations are no secrets: tables, logs and errors show them.
+        # Locations are not secret: tables, logs and errors show them.
         for name in _LOCATIONS & data.keys():
             data[name] = resolved(data[name], may_be_secret=False)
     try:

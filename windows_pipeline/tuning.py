@@ -1,4 +1,4 @@
-"""How much work the engine takes at once: what changes its cost, never a result."""
+"""How much work the engine takes at once. These sizes change its cost, never a result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tuning:
-    """Sizes of the pieces that the engine works in. The defaults fit; tests make them small.
+    """Sizes of the pieces that the engine works in. Tests replace the defaults by small sizes.
 
     Attributes:
         chunk_rows: How many rows of whole groups a kernel takes at once; a larger group is a
@@ -15,9 +15,10 @@ class Tuning:
         part_windows: How many windows of a chunk are aggregated at once.
         part_values: How many values the lists of these windows may hold in all; a single longer
             list is a part of its own.
-        part_records: How often records may stand in the windows that are fired together, about.
+        part_records: About how many records, counted once per window, the windows that are fired
+            together may hold.
         shard_look_backs: How many look-backs long a time shard is. A record is copied where a
-            window that ends in the next shard looks back at it: one record in so many.
+            window that ends in the next shard looks back at it: about one in this many records.
         least_shard_look_backs: How many look-backs a pipeline's time shards are at least.
         max_shard_ms: Windows that ask for longer time shards are computed without shards. A longer
             one could overflow together with an event time.

@@ -10,7 +10,7 @@ import os
 
 from windows_pipeline.compat.python_daemon import serve
 
-# A thread that runs during a fork may leave a lock held for ever in the child. These settings stop
+# If a thread holds a lock during a fork, the child never gets that lock. These settings stop
 # NumPy's OpenBLAS and PyArrow's allocator from starting threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")

@@ -29,7 +29,7 @@ def make_project(folder: Path, base: Settings, flights: Path, days: int) -> Proj
     for name in _CODE:
         (folder / name).symlink_to(ROOT / name)
     for name in _FILES:
-        shutil.copy2(ROOT / name, folder)  # with its time: make would install anew
+        shutil.copy2(ROOT / name, folder)  # with its time, or make would install again
     settings = yaml.safe_load((ROOT / "settings.yaml").read_text()) | {"spark": base.spark}
     (folder / "settings.yaml").write_text(yaml.safe_dump(settings))
     project = Project(folder, base)

@@ -44,12 +44,12 @@ def by_window(rows: DataFrame) -> Rows:
     """The values of each final window, as text that distinguishes bits."""
     values = [name for name in rows.columns if name not in WINDOW]
     found = rows.collect()
-    by_place = {
+    found_by_window = {
         tuple(row[name] for name in WINDOW): tuple(repr(row[name]) for name in values)
         for row in found
     }
-    assert len(by_place) == len(found)
-    return by_place
+    assert len(found_by_window) == len(found)
+    return found_by_window
 
 
 def sorted_rows(rows: DataFrame) -> list[tuple[str, ...]]:
@@ -165,7 +165,7 @@ def test_a_mended_raw_day_becomes_a_correction(
     assert result.success
 
     # The same as a pipeline that had the corrected day from the start (rule H1).
-    assert_same_results(relanded, from_the_start(relanded, spark, tmp_path / "anew"), spark)
+    assert_same_results(relanded, from_the_start(relanded, spark, tmp_path / "again"), spark)
     after = by_window(own.final_windows.read(spark))
     expected = what_differs(before, after)
     assert {what for what, _, _ in expected.values()} == {"changed", "retracted", "added"}

@@ -107,10 +107,10 @@ def test_day_after_day_then_all_days_again(
     assert result.success
     assert project.all_rows() == expected
     assert raw_rows(project) == raw_rows(full_run)
-    assert_tells_of_its_tables(result, project, spark)
+    assert_metadata_matches_tables(result, project, spark)
 
 
-def assert_tells_of_its_tables(
+def assert_metadata_matches_tables(
     result: dg.ExecuteInProcessResult, project: Project, spark: SparkSession
 ) -> None:
     """Requires that each day's metadata in Dagster matches the tables."""

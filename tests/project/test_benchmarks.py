@@ -107,7 +107,7 @@ def test_memory_of_a_process_is_seen() -> None:
     assert 10 << 20 < resident_bytes(os.getpid()) < 1 << 40
 
 
-def test_a_way_that_is_not_measured_anew_keeps_its_row() -> None:
+def test_a_way_that_is_not_measured_again_keeps_its_row() -> None:
     on_two, on_one = {"median_s": 1.0, "cores": 2}, {"median_s": 2.0, "cores": 1}
     earlier = {"work": {"keys": 5, "ways": {"ours": on_two, "duckdb": on_two}}, "other": {}}
     now = {"keys": 5, "ways": {"ours": on_one, "polars": on_one}}

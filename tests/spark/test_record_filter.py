@@ -1,4 +1,4 @@
-"""Without Spark a filter says of each record what Spark says of it, or that only Spark can tell."""
+"""Without Spark a filter says of each record what Spark says of it, or leaves it to Spark."""
 
 from __future__ import annotations
 

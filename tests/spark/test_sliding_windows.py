@@ -84,11 +84,11 @@ def cases_of(definition: SlidingDefinition) -> list[Arrivals]:
         case._replace(definition=replace(definition, idle_after=case.definition.idle_after))
         for case in sample(arrivals(), 60)
     ]
-    named = [uncounted_case(definition), held_by_a_right_window(definition)]
+    named = [dropped_in_part_case(definition), held_by_a_right_window(definition)]
     return [*named, *golden_cases(definition), *generated]
 
 
-def uncounted_case(definition: SlidingDefinition) -> Arrivals:
+def dropped_in_part_case(definition: SlidingDefinition) -> Arrivals:
     """Lone records of a key and of the null key whose left windows were closed (rule B5)."""
     ahead, end = 1000, 2000
     lone = ahead - definition.grace - 1
@@ -175,7 +175,7 @@ def evident(run: SparkRun, records: DataFrame) -> DataFrame:
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_the_evidence_counts_the_same_as_the_kernel(spark: SparkSession, name: str) -> None:
+def test_the_recount_counts_the_same_as_the_kernel(spark: SparkSession, name: str) -> None:
     """Rules A5, B4 and B5: the recount, the bounds where none was partly late, the counted."""
     cases = cases_of(DEFINITIONS[name])
     run = SparkRun(spark, cases)
@@ -235,7 +235,7 @@ def held_by(number: int, case: Arrivals) -> list[Held]:
     return rows
 
 
-def test_the_evidence_tells_windows_that_miss_a_record(spark: SparkSession) -> None:
+def test_the_recount_finds_windows_that_miss_a_record(spark: SparkSession) -> None:
     """Rule B5: of each case the kernel is not shown the first record of partition 0."""
     definition = SlidingDefinition(time_difference=10, grace=50)
     cases = [case._replace(definition=definition) for case in cases_of(definition)]
@@ -263,7 +263,7 @@ def test_the_evidence_tells_windows_that_miss_a_record(spark: SparkSession) -> N
     assert len(different) > 50
 
 
-def test_the_evidence_tells_records_that_no_window_holds(spark: SparkSession) -> None:
+def test_the_recount_finds_records_that_no_window_holds(spark: SparkSession) -> None:
     """Rule A5: with no windows at all, none is held."""
     run = SparkRun(spark, golden_cases(DEFINITIONS["golden"]))
     nothing = evident(run, run.records).where("false")

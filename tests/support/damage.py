@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 FLIPS = 40
-"""So many flips of each kind of file are tried."""
+"""How many flips to try of each kind of file."""
 
 
 def flip(file: Path) -> None:

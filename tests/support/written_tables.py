@@ -41,7 +41,7 @@ def write_rows(
     Args:
         spec: The table.
         rows: The rows.
-        row_group_rows: At most so many rows are in a row group; None for any number.
+        row_group_rows: The most rows of a row group; None for any number.
         compression: Of the pages.
     """
     properties = WriterProperties(

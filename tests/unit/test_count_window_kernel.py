@@ -72,7 +72,7 @@ def test_windows_and_values_are_the_oracles(
     """Rules F1, A6, G1 and G2: of any keys, sizes and advances, wherever the records are cut."""
     aggregates = {name: (name, "value") for name in FUNCTIONS}
     kernel = CountKernel(
-        {target: spec for target, (spec, _) in enumerate(cases)},
+        {day: spec for day, (spec, _) in enumerate(cases)},
         ["key"],
         [*aggregates_of(aggregates), Aggregate("joined", JOINED, "value")],
         chunk_rows,
@@ -83,12 +83,12 @@ def test_windows_and_values_are_the_oracles(
         for index, (key, value) in enumerate(records)
     ]
     expected = []
-    for target, (spec, records) in enumerate(cases):
+    for day, (spec, records) in enumerate(cases):
         keys, values = [key for key, _ in records], [value for _, value in records]
         for key, held in count_windows(keys, spec.size, spec.advance, short_first=spec.short_first):
             own = values_of(held, values)
             row = {
-                "_computed_day": target,
+                "_computed_day": day,
                 "key": key,
                 "first_offset": 10 * held[0],
                 "last_offset": 10 * held[-1],

@@ -184,7 +184,7 @@ def test_a_column_name_must_be_utf8(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_names_must_be_ones_that_spark_tells_apart(
+def test_names_must_differ_for_spark(
     tmp_path: Path, columns: dict[str, list[object]], words: str
 ) -> None:
     assert error_of(tmp_path, "parquet", parquet({"k": ["a"], "t": [1], **columns})) == words

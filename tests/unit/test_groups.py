@@ -47,7 +47,7 @@ def test_each_group_is_whole_and_each_row_comes_once(
         assert starts[-1] == table.num_rows
         rows = [(row["_computed_day"], row["key"], row["row"]) for row in table.to_pylist()]
         found += [rows[start:end] for start, end in pairwise(starts.tolist())]
-    numbered = [(target, key, i) for i, (target, key) in enumerate(groups)]
+    numbered = [(day, key, i) for i, (day, key) in enumerate(groups)]
     assert found == [list(rows) for _, rows in groupby(numbered, key=lambda row: row[:2])]
 
 

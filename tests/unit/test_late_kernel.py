@@ -16,8 +16,8 @@ ANY = whole_inputs(any_definitions, source_partitions=3)
 
 def reasons_of_the_oracle(case: ArrivalsOf[Definition]) -> dict[RecordId, str]:
     """Known on arrival, or once all windows that could have held the record are closed."""
-    settled = {row.record: row.reason for row in late_records(*case)}
-    return settled | lateness(case.records, case.definition)
+    decided = {row.record: row.reason for row in late_records(*case)}
+    return decided | lateness(case.records, case.definition)
 
 
 @PROPERTY

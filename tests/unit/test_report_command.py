@@ -103,7 +103,7 @@ def test_the_page_shows_what_the_tables_hold(project: Reported) -> None:
     assert "avg_dep_delay = 95.5, record_count = 11 · severity 95.5" in page.text
     assert trace_command("flights", _worst_id()) in page.text
     assert "300" not in re.findall(r"severity (\d+)", page.text)
-    assert "late266.7%every window of its event time was closed as it arrived" in page.text
+    assert "late266.7%every window of its event time was closed when it arrived" in page.text
     assert "partly_late133.3%" in page.text
     assert "null_time1100.0%" in page.text
     assert "flights/hourly/final_windowsA window that an arrival unit closed; only a" in page.text

@@ -98,13 +98,18 @@ def test_lines_in_another_order_than_time_are_no_arrival() -> None:
 
 
 def test_what_is_unique_is_no_key() -> None:
-    many = 200
+    row_count = 200
     with pytest.raises(CannotGuessError, match="--key COLUMN"):
         guess_key(
-            columns_of(order_id=[f"o{n}" for n in range(many)], value=[n % 7 for n in range(many)])
+            columns_of(
+                order_id=[f"o{n}" for n in range(row_count)],
+                value=[n % 7 for n in range(row_count)],
+            )
         )
     columns = columns_of(
-        status=["ok", "bad"] * 100, place=[f"p{n % 25}" for n in range(many)], uid=range_texts(many)
+        status=["ok", "bad"] * 100,
+        place=[f"p{n % 25}" for n in range(row_count)],
+        uid=range_texts(row_count),
     )
     assert guess_key(columns).name == "place"
 

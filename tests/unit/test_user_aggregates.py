@@ -193,7 +193,7 @@ def test_a_result_of_another_type_names_aggregate_and_window() -> None:
 
 @PROPERTY
 @given(swept(VALUES))
-def test_a_group_begins_anew(case: WindowedCase) -> None:
+def test_a_group_begins_with_an_empty_accumulator(case: WindowedCase) -> None:
     """No value of one key is in windows of another key."""
     total = UserAggregate(
         int, lambda a, v: a + v, lambda a, b: a + b, int, "bigint", lambda a, v: a - v

@@ -220,7 +220,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _run(code: object, module: ModuleType) -> None:
-    """Runs a module, in `sys.modules` meanwhile: dataclasses, for one, look it up there."""
+    """Runs a module; it is in `sys.modules` meanwhile, where dataclasses look it up."""
     before = sys.modules.get(module.__name__)
     sys.modules[module.__name__] = module
     try:

@@ -32,7 +32,7 @@ TEXT_ARGUMENTS: dict[type[exp.Expr], tuple[Kind, tuple[str, ...]]] = {
     exp.StartsWith: ("boolean", ("this", "expression")),
     exp.EndsWith: ("boolean", ("this", "expression")),
 }
-"""Functions of texts alone: the kind of their value, and sqlglot's names of the texts."""
+"""Functions that take only texts: their value's kind, and sqlglot's names of the texts."""
 CASTS: dict[exp.DType, tuple[str, Kind]] = {
     exp.DType.TEXT: ("STRING", "string"),
     exp.DType.BOOLEAN: ("BOOLEAN", "boolean"),

@@ -258,7 +258,7 @@ class _Writer:
         return _within_years(part) if has_interval else part
 
     def _operands(self, node: exp.Expr) -> list[_Part]:
-        """Both sides; a whole number beside a column has Spark's own type, which is narrow."""
+        """Both operands; a whole number next to a column gets Spark's own, narrow type."""
         sides = [node.this.unnest(), node.expression.unnest()]
         return [
             _Part(side.name)
@@ -324,7 +324,7 @@ class _Writer:
     def _branches(
         self, branches: Iterable[tuple[exp.Expr, exp.Expr]], otherwise: exp.Expr | None
     ) -> _Part:
-        """Only the conditions up to the first true one are computed, and its value."""
+        """Computes only the conditions up to the first true condition, and that one's value."""
         parts = [(self.part(condition), self.part(value)) for condition, value in branches]
         last = _Part("NULL") if otherwise is None else self.part(otherwise)
         whens = " ".join(f"WHEN {when.value} THEN {then.value}" for when, then in parts)
@@ -366,7 +366,7 @@ def _texts(*literals: exp.Expr | None) -> list[str]:
 
 
 def _strict(value: str, operands: Iterable[_Part]) -> _Part:
-    """An operation that fails where it is null and none of its operands is."""
+    """An operation that fails where its result is null though no operand is null."""
     operands = list(operands)
     present = " AND ".join(f"{part.value} IS NOT NULL" for part in operands)
     return _Part(value, _joined([*_fails(operands), f"({present} AND {value} IS NULL)"]))

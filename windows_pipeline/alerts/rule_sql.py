@@ -42,7 +42,7 @@ _MOST_OPEN = 20
 """How many parentheses, cases and signs before a value may be open at once: few enough for any
 caller's stack, Python's and that of Spark's parser."""
 _MOST_LEVELS = 100
-"""How deep operators and calls may be nested, among them those of a chain such as x or y or z."""
+"""How deep operators and calls may be nested; a chain such as x or y or z nests, too."""
 _STRUCT = "struct<"
 _TRY: dict[type[exp.Expr], str] = {
     exp.Add: "try_add",

@@ -304,7 +304,7 @@ class _Typed:
         if not isinstance(node, exp.Coalesce):
             return ValueSql(sql, values[0].type, _any(values))
         fails: str | None = None
-        # A value is computed only where those before it are null.
+        # A value is computed only where all earlier values are null.
         for value in reversed(values):
             later = f"({value.sql} IS NULL AND {fails})" if fails else None
             fails = _either(value.fails, later) if value.fails else later
@@ -349,7 +349,7 @@ def _as(kind: str, value: ValueSql) -> ValueSql:
 
 
 def _alike(values: Sequence[ValueSql]) -> list[ValueSql]:
-    """The values with one type that holds them all."""
+    """The values, cast to one type that holds all of them."""
     known = [value for value in values if value.type != "null"]
     kinds = {value.type for value in known}
     if len(kinds) <= 1:
@@ -364,7 +364,7 @@ def _alike(values: Sequence[ValueSql]) -> list[ValueSql]:
 
 
 def _result_type(operator: type[exp.Expr], left: ValueSql, right: ValueSql) -> str:
-    """The type that holds every result of an operator exactly; double if an operand is one."""
+    """The type that holds every result of an operator exactly; double if an operand is double."""
     kinds = {left.type, right.type}
     if "double" in kinds:
         return "double"

@@ -72,13 +72,13 @@ class Timeline:
 def build_timeline(
     log: Iterable[ArrivedPart], first_day: date, idle_after_ms: int | None = None
 ) -> Timeline:
-    """Scans the log from the first day to the first missing one (rules A2, A4).
+    """Scans the log from the first day to the first missing day (rules A2, A4).
 
     Args:
         log: The arrival log's rows, in any order.
         first_day: The pipeline's first arrival unit.
-        idle_after_ms: A source partition that lags behind the furthest one by more does not hold
-            the watermark back; None for no limit.
+        idle_after_ms: A source partition that lags behind the furthest one by more is idle,
+            and does not limit the watermark; None for no limit.
     """
     by_day: dict[date, list[ArrivedPart]] = {}
     for row in log:

@@ -70,7 +70,7 @@ def copies_by_frame(frames: Mapping[str, DataFrame], key: Sequence[str]) -> Data
 
 
 def _hash(frame: DataFrame, columns: Sequence[str]) -> Column:
-    # Spark's hash skips nulls, so the positions of nulls are hashed, too, those in structs also.
+    # Spark's hash skips nulls, so the positions of nulls, even within structs, are hashed as well.
     fields = [
         F.col(name)[field.name]
         for name in columns

@@ -1,4 +1,4 @@
-"""Compares the files of a pipeline's tables with what was written, and tables with each other.
+"""Finds tables' files that changed after they were written, and tables that disagree.
 
 Needs no Spark, so that it starts quickly and works where Spark cannot read a table.
 """
@@ -30,12 +30,12 @@ from windows_pipeline.text.counts import counted
 
 
 class Fix(Enum):
-    """The way to fix a damage."""
+    """How to fix a damage."""
 
     REPAIR = "repair"
     """Rebuild the table from raw_events and arrival_log, or its list of digests from its files."""
     SOURCE = "source"
-    """Restore a backup, or ingest the source again: the table holds what the source gave."""
+    """Restore a backup, or ingest the source again, from which the table's rows came."""
     BACKUP = "backup"
     """Restore a backup: no other table has the file's rows."""
     STREAM = "stream"
@@ -149,7 +149,7 @@ def _arrival_unit_of(file: str) -> date | None:
 def _gone_tables(
     pipeline: Pipeline, warehouse: str, stored: Mapping[str, StoredFiles]
 ) -> Iterator[Finding]:
-    """Tables whose folder is gone, though tables that are computed from them exist."""
+    """Missing tables from which other, existing tables were computed."""
     source = catalog.source_tables(pipeline, warehouse)
     of_windows = [
         table

@@ -1,4 +1,4 @@
-"""The checks of a pipeline's own: what each of them looks at, as batches for `run.validate`.
+"""Prepares what a pipeline's own checks look at, as batches for `run.validate`.
 
 A check of each row by itself queries the rows. A check of a day's rows together queries a row for
 each day and check, so that days are judged alike whatever runs, or micro-batches, brought them.

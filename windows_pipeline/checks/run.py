@@ -25,11 +25,11 @@ from windows_pipeline.text.instants import time_text
 os.environ["GX_ANALYTICS_ENABLED"] = "false"
 
 SAMPLE_ROWS = 10
-"""A result shows at most so many failing rows."""
+"""The most failing rows that a result shows."""
 _LONGEST_VALUE = 200
-"""A sample shows at most so many characters of a value."""
+"""The most characters of a value that a sample shows."""
 _HELD_ROWS = 200
-"""The driver holds at most so many failing rows for the checks' queries."""
+"""The most failing rows that the driver holds for the checks' queries."""
 
 
 @dataclass(frozen=True)

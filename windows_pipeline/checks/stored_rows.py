@@ -87,10 +87,10 @@ def rows_by_arrival_unit(files: StoredFiles) -> Counter[date]:
 
 
 def differing_rows(first: pa.Table, second: pa.Table) -> tuple[int, int]:
-    """Counts the rows that one of two tables has, and the other has not, or not as often.
+    """Counts the rows that one of two tables has and the other lacks, or has less often.
 
-    Values are the same if their bits are; columns that only one table has are left out, and so are
-    columns of lists.
+    Values are equal if their bits are equal. Columns that only one table has, and columns of
+    lists, are not compared.
 
     Returns:
         The number of rows of `first` that `second` lacks, and of `second` that `first` lacks.

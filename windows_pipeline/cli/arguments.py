@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and what they stand for."""
+"""Arguments that several commands share, and how their values are read."""
 
 from __future__ import annotations
 

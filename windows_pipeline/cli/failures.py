@@ -1,4 +1,4 @@
-"""Notes runs of commands that failed, for the targets that a pipeline notifies of them."""
+"""Records commands that failed, so that the pipeline's targets are notified of the failures."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from windows_pipeline.cli.arguments import project_settings
 from windows_pipeline.cli.terminal.printed import say
 
 _NOTED = frozenset({"run", "stream", "correct", "rebuild", "check", "maintain"})
-"""The commands that a scheduler may run, when nobody reads the output."""
+"""The commands that a scheduler may run, whose output then nobody reads."""
 
 
 class FailedExit(typer.Exit):
     """Ends a command that has printed what failed.
 
     Attributes:
-        reason: What failed, for whoever is notified of it.
+        reason: What failed, as the notification says it.
     """
 
     def __init__(self, code: int, reason: str) -> None:
@@ -30,7 +30,7 @@ class FailedExit(typer.Exit):
 
 @contextmanager
 def noting_failures(command: str, arguments: Mapping[str, Any]) -> Iterator[None]:
-    """Notes that a command of a pipeline failed, whatever failed, and passes the failure on.
+    """Records any failure of a pipeline's command, and passes the failure on.
 
     Args:
         command: The command's name.

@@ -36,7 +36,7 @@ from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.text.references import without_values
 
 _MOST_CHARACTERS = 300
-"""So much of an unexpected error's text is printed; the log has it all."""
+"""The most characters of an unexpected error to print; the log has the whole text."""
 
 # Each group of `--help`, its commands, and an example of each that fits 80 columns.
 _GROUPS: dict[str, dict[Callable[..., None], str]] = {
@@ -80,7 +80,7 @@ Verbose = Annotated[
 ]
 
 _INTERRUPTED = 130
-"""The exit status of a command that Ctrl-C stopped, as shells have it."""
+"""The exit status of a command that Ctrl-C stopped, as in shells."""
 
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",

@@ -80,7 +80,7 @@ def print_lateness(console: PlainConsole, made: NewPipeline) -> None:
 
 
 def print_windows(console: PlainConsole, made: NewPipeline) -> None:
-    """Prints the windows and the alert rule, with what they are in the sample."""
+    """Prints the windows and the alert rule, with their results in the sample."""
     found = made.proposal
     console.print(
         f"windows: {found.kind}, {duration_text(found.size_ms)}, "
@@ -126,7 +126,7 @@ def _below_here(path: Path) -> Path:
 
 
 def _program() -> str:
-    """How a shell finds this program: by its name, or else by the path that started it."""
+    """How to call this program in a shell: by its name, or by the path that started it."""
     started = Path(sys.argv[0])
     is_found = started.name != _NAME or shutil.which(_NAME) is not None
     return _NAME if is_found else str(_below_here(started))

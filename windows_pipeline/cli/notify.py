@@ -1,4 +1,4 @@
-"""Notifies people of what happened to episodes, without Spark: `notify` and `snooze`."""
+"""The commands `notify` and `snooze`, which send events of episodes without Spark."""
 
 from __future__ import annotations
 

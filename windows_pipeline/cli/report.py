@@ -1,6 +1,6 @@
 """Writes a page of HTML about a pipeline: `report`.
 
-It starts Spark only where the severity of a silence depends on how long it lasted.
+The command starts Spark only if the severity of silences depends on how long they lasted.
 """
 
 from __future__ import annotations

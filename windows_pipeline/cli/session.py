@@ -42,7 +42,7 @@ class Invocation:
 
     @property
     def log(self) -> LogFile:
-        """The call's log, beside the settings file."""
+        """The call's log, in the folder of the settings file."""
         if self._log is None:
             self._log = LogFile(_logs(), self.command)
         return self._log
@@ -89,7 +89,7 @@ def session(context: typer.Context, settings: Settings) -> SparkSession:
     else:
         spark = call.start(settings)
     if not is_remote() and (is_running or not call.log.is_open):
-        # The JVM prints to the terminal: `main` prints an error's own line, Spark would log it all.
+        # The JVM prints to the terminal. `main` prints one line for an error; Spark logs it all.
         spark.sparkContext.setLogLevel("FATAL")
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
     return spark

@@ -1,6 +1,6 @@
-"""Says of a check's evaluation which materialization it is of; Dagster exports no name for that.
+"""Links a check's evaluation to a materialization; Dagster has no public API for that.
 
-Without it the page of a check shows a day as not evaluated once the day is materialized.
+Without the link, a check's page shows a materialized day as not evaluated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def targeting(
     evaluation: dg.AssetCheckEvaluation, materialized: dg.EventLogRecord
 ) -> dg.AssetCheckEvaluation:
-    """The evaluation of a materialization.
+    """Returns an evaluation with its link to a materialization.
 
     Args:
         evaluation: The evaluation.

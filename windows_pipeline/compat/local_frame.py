@@ -31,8 +31,8 @@ def small_frame(
 ) -> DataFrame:
     """Makes a DataFrame of a few rows.
 
-    Arrow data becomes part of the plan. Python rows would start a job with a Python worker each
-    time that the DataFrame is evaluated.
+    Arrow data becomes part of the plan. Python rows would start a job with a Python worker at
+    each evaluation of the DataFrame.
 
     Args:
         spark: The session.

@@ -60,13 +60,13 @@ def start_session(settings: Settings) -> SparkSession:
 def _private(
     conf: Mapping[str, str], private_keys: AbstractSet[str]
 ) -> Iterator[Mapping[str, str]]:
-    """Keeps values that may be secrets off the command line by which PySpark starts the JVM.
+    """Keeps values that may be secret off the command line with which PySpark starts the JVM.
 
-    Every user of the machine can read a command line. The JVM reads these values from a file of
-    its owner alone, which is gone once the JVM runs.
+    Every user of the machine can read a command line. Instead, the JVM reads these values from a
+    file that only its owner can read, and that is deleted once the JVM runs.
 
     Yields:
-        The configuration to give to PySpark.
+        The configuration to pass to PySpark.
 
     Raises:
         SparkStartError: The environment names a file of configuration of its own.

@@ -1,4 +1,4 @@
-"""Checks between fields of a pipeline: each function here compares two or more of them."""
+"""Checks between the fields of a pipeline: each check compares two or more fields."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
         source = windows.keyed(source)
     columns = fixed_result_columns(source)
     if not has_key:
-        # Rules may read parts of the faulty key: that is no mistake of theirs.
+        # Rules may read parts of the faulty key, which is not a mistake of the rules.
         columns = {**source.types, **columns}
     problems += filter_problems(windows.where, source, {**columns, **windows.aggregates})
     problems += [*_session_problems(windows, source), *_trigger_problems(windows)]
@@ -87,7 +87,7 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
         if not _is_taken(aggregate.name, source):
             faulty.add(aggregate.name)
     problems += _unused_frames(windows)
-    # A rule may use a faulty aggregate: of whichever type fits, so that other mistakes show.
+    # A rule may use a faulty aggregate: assume the type that fits, so that other mistakes show.
     kinds = _ANY_TYPE if faulty else _ANY_TYPE[:1]
     forms = [{**columns, **dict.fromkeys(faulty, kind)} for kind in kinds]
     for name, rule in windows.alerts.items():
@@ -102,13 +102,13 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
 
 
 def _least_problems(found: Iterable[Iterable[Problem]]) -> list[Problem]:
-    """The problems of the first form of a text; none where another form has none."""
+    """The problems under the first assumption; none if there are none under another assumption."""
     lists = [list(problems) for problems in found]
     return lists[0] if all(lists) else []
 
 
 def _with_key_hints(problems: Iterable[Problem], source: Source) -> Iterator[Problem]:
-    """Says where SQL over results takes the key's column for a column of the source."""
+    """Adds a hint where SQL over results names the key's column as the source does."""
     for problem in problems:
         is_unknown = problem.text.startswith(_NO_COLUMN)
         key_hint = _key_hint(str(problem.value), source) if is_unknown else None
@@ -196,7 +196,7 @@ def _frame_problem(aggregate: Aggregate, windows: Windows, written: str) -> Prob
 
 
 def _unused_frames(windows: Windows) -> Iterator[Problem]:
-    """Refuses frames without an aggregate: they would only delay the results of the others."""
+    """Refuses frames without an aggregate, which would only delay the results of other frames."""
     used = {aggregate.over for aggregate in windows.aggregate_list}
     if not used <= set(windows.frame_names):
         return  # the aggregate that names no frame, or another one, may be meant for it
@@ -254,7 +254,7 @@ def _code_problem(aggregate: Aggregate, code: ProjectAggregate, written: str) ->
         )
         return Problem(path, written, text)
     if aggregate.condition is not None and not code.skip_nulls:
-        # Records that the condition leaves out reach the code as nulls.
+        # The code gets nulls for the records that the condition excludes.
         text = f"has a condition, but takes nulls; set skip_nulls=True in {code.file}"
         return Problem(path, written, text)
     return None
@@ -285,7 +285,7 @@ def _computed_problem(aggregate: Aggregate, source: Source, written: str) -> Pro
 
 
 def _sql_problem(part: str) -> str | None:
-    """Says why an aggregate's expression or condition is no SQL; None where it is."""
+    """Says why an aggregate's expression or condition is not SQL; None if it is SQL."""
     if not part:
         return "has nothing after 'where'; write a condition, as in 'x > 3'"
     try:

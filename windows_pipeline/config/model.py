@@ -121,7 +121,7 @@ def _fits_landing(schedule: Schedule, info: ValidationInfo) -> Schedule:
 
 def _fits_source(windows: Windows, info: ValidationInfo) -> Windows:
     source = info.data.get("source")
-    # pydantic leaves out a source that has problems: those are reported, and windows can't be.
+    # pydantic leaves out a faulty source: its problems are reported, and windows can't be checked.
     if isinstance(source, Source):
         refuse(windows_problems(windows, source))
     return windows
@@ -146,7 +146,7 @@ class Pipeline(Strict):
     """One source, its arrival units and one or more named windows over its records.
 
     Attributes:
-        name: The pipeline's name, which its tables' names begin with.
+        name: The pipeline's name, with which its tables' names begin.
         description: What the pipeline is for, in Markdown; Dagster shows it.
         owners: Who owns the tables: e-mail addresses, or `team:NAME`; Dagster shows them.
         tags: Tags of the tables in Dagster, by name.

@@ -134,7 +134,7 @@ class Webhook(Strict):
 
 
 class Email(Strict):
-    """A mail server, and the addresses that get each message by it.
+    """A mail server, and the addresses to which it sends each message.
 
     Attributes:
         host: The server's name.
@@ -160,7 +160,7 @@ class Email(Strict):
         """Returns an address, with the values of variables.
 
         Raises:
-            ValueError: The text is none; the message leaves it out.
+            ValueError: The text is not an address; the message does not show the text.
         """
         return _whole_address(value)
 
@@ -173,11 +173,11 @@ class Email(Strict):
 
 
 class RateLimit(Strict):
-    """How many messages a target gets in a stretch of time, at most.
+    """The most messages that a target gets within some time.
 
     Attributes:
         messages: How many messages.
-        per: The stretch, ms.
+        per: The time in which these messages are counted, ms.
     """
 
     messages: PositiveInt
@@ -185,7 +185,7 @@ class RateLimit(Strict):
 
 
 class Quiet(Strict):
-    """The hours in which a target is sent nothing; what waits is sent once they are over.
+    """The hours in which a target gets no messages; waiting events are sent after these hours.
 
     Attributes:
         hours: From when to when, each day.
@@ -205,7 +205,7 @@ class Quiet(Strict):
 
 
 class Target(Strict):
-    """A target of notifications: the way in which it gets them, and which ones it gets.
+    """A target of notifications: how it gets them, and which it gets.
 
     Attributes:
         webhook: An address that gets messages by POST.
@@ -218,10 +218,10 @@ class Target(Strict):
         events: What is sent of an episode; that a run `failed`, and that records are `overdue`
             (`expect_every`); and of early warnings, if named: `warned`, `confirmed` and
             `withdrawn`.
-        max_age: How old an event may be, ms, after the end of its arrival day; older ones, such as
-            those of a backfill, are not sent.
+        max_age: How old an event may be, ms, after the end of its arrival day; older events, such
+            as those of a backfill, are not sent.
         group: How many messages may go out at once; more become a single one with a count.
-        rate_limit: How many messages go out in a stretch of time, at most; None for any number.
+        rate_limit: The most messages that go out within some time; None for any number.
         quiet: Hours in which nothing is sent; None for none.
     """
 

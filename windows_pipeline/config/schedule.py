@@ -46,17 +46,16 @@ def _is_part(text: str, least: int, most: int) -> bool:
 
 
 Cron = Annotated[str, AfterValidator(_cron), looks("cron", "30 0 * * *", type="string")]
-"""Five fields that say at which minutes something happens."""
+"""Five fields that say in which minutes something happens."""
 
 
 class OnLanding(Strict):
-    """When Dagster takes a landed day as complete, and runs it without waiting for a time of day.
+    """When a landed day is complete, so that Dagster runs it without waiting for a time of day.
 
     Attributes:
-        quiet: How long nothing may have changed in a day's folder until the day is complete, ms;
-            None for days that only a file `_SUCCESS` completes. Such a file completes a day at
-            once.
-        enabled: Whether the sensor runs as soon as it is loaded; else somebody starts the sensor in
+        quiet: How long a day's folder must be unchanged until the day is complete, ms; None for
+            days that only a file `_SUCCESS` completes. Such a file completes a day at once.
+        enabled: Whether the sensor runs as soon as it is loaded; otherwise it must be started in
             the UI.
     """
 
@@ -71,9 +70,9 @@ class Schedule(Strict):
         cron: Minute, hour, day of the month, month and day of the week; None for each night, or
             every ten minutes for a stream.
         zone: The time zone in which `cron` is meant.
-        enabled: Whether the schedule runs as soon as it is loaded; else somebody starts it in the
-            UI.
-        on_landing: When the sensor runs a landed day; no field of a stream.
+        enabled: Whether the schedule runs as soon as it is loaded; otherwise it must be started in
+            the UI.
+        on_landing: When the sensor runs a landed day; a stream has no such field.
     """
 
     cron: Cron | None = None

@@ -195,7 +195,7 @@ def _fired(case: FiringCase, row: Row) -> CaseFiring:
     by_record = row.cause == "RECORD"
     watermark: int | str | None = "end"
     if row["_after_offset"] is not None:
-        # A record meets the watermark of the records before it.
+        # A record is compared with the watermark of the records before it.
         stream_time_ms = stream_times[positions[row["_after_offset"]] + (0 if by_record else 1)]
         delay_ms = case.trigger.out_of_orderness_ms + 1
         watermark = None if stream_time_ms is None else stream_time_ms - delay_ms

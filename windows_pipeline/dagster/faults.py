@@ -1,4 +1,4 @@
-"""Expected faults as failures of Dagster: the words of the command line, without a trace."""
+"""Turns expected faults into Dagster failures with the command line's text, without a trace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Step = TypeVar("Step", bound=Callable[..., Any])
 
 
 def fails_plainly(step: Step) -> Step:
-    """Makes an expected fault of a step a failure that says what is wrong and what helps.
+    """Turns an expected fault of a step into a failure that says what is wrong and what to do.
 
     The trace of another program's error goes to the step's log, at the level debug.
 

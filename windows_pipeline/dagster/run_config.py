@@ -1,4 +1,4 @@
-"""The run config of a job with one step: that step's fields, and nothing else."""
+"""Run config for jobs with one step: only that step's fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import dagster as dg
 
 
 def fields_of(op: str, fields: Mapping[str, Any]) -> dg.ConfigMapping:
-    """The config of a job as its only step has it, so that the launchpad shows these fields alone.
+    """A job's config that has the fields of its only step, and nothing else.
 
     Without it the launchpad has them below `ops`, the step's name and `config`, beside the config
     of executors and loggers.

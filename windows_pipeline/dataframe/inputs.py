@@ -27,8 +27,8 @@ from windows_pipeline.windows.arguments import require_positive
 from windows_pipeline.windows.durations import Duration, duration_ms
 
 _NULLABLE_TIME_MS = "nullable_time_ms"
-"""The column of event times for broadcasts: there Spark would report an error of
-`_event_time_ms` as an exception of a Java thread."""
+"""The column of event times for broadcasts. `_event_time_ms` raises an error for null, which Spark
+would report as an exception of a Java thread there."""
 _NO_OFFSETS = (*NO_KEYS, T.StringType, T.BinaryType, T.BooleanType)
 
 
@@ -137,7 +137,7 @@ class Input:
             require_column(self.events, "arrival: partition", arrival.partition)
         for name in arrival.columns:
             kind = require_column(self.events, "arrival: offset", name)
-            # Without an event time any order will do; group windows check the types themselves.
+            # Without an event time, any type with an order will do; group windows check theirs.
             if self.event_time is not None and isinstance(kind, _NO_OFFSETS):
                 raise ValueError(
                     f"arrival: offset {name!r} is of type {kind.simpleString()}, but must be "
@@ -179,7 +179,7 @@ class Input:
 
     @property
     def _value_columns(self) -> list[Column]:
-        """The values to aggregate: null where a condition is not true, so that none counts."""
+        """The values to aggregate; null, so not counted, where a condition is not true."""
         columns = {}
         for each, name in zip(self.aggregates, self._values, strict=True):
             value = F.lit(1) if each.column is None else column_of(self.events, each.column)
@@ -203,10 +203,9 @@ class Input:
             extra: Further columns to keep.
 
         Returns:
-            `_computed_day` (0), `_key_0` and so on, `_event_time_ms` (raises an error
-            where it is null) and `nullable_time_ms`, the values, `source` (int),
-            `source_partition` and
-            `offset` (null without `arrival`), and the extra columns.
+            `_computed_day` (0), `_key_0` and so on, `_event_time_ms` (raises an error where the
+            event time is null), `nullable_time_ms`, the values, `source` (int),
+            `source_partition` and `offset` (null without `arrival`), and the extra columns.
         """
         keys = zip(self.by, self.key_types, self.keys, strict=True)
         partition = offset = F.lit(None).cast("bigint")
@@ -234,7 +233,7 @@ class Input:
         return F.unix_millis(time) if is_timestamp else time.cast("bigint")
 
     def _known_time_ms(self) -> Column:
-        """The event time in milliseconds; raises an error where it is null (rule A6)."""
+        """The event time in milliseconds; a null event time raises an error (rule A6)."""
         if self.event_time is None:
             return self._time_ms()
         missing = (

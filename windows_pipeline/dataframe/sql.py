@@ -115,7 +115,7 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
 
     Args:
         spark: The session.
-        query: Any query or command but CREATE VIEW.
+        query: Any query or command except CREATE VIEW.
 
     Returns:
         The query's result. A window function has the columns of `Windowed.agg`; `count_windows`
@@ -153,7 +153,7 @@ def _windows(spark: SparkSession, call: WindowCall) -> DataFrame:
     records = sql(spark, call.table) if is_query else spark.table(call.table)
     try:
         aggregates = parse_aggregates(_text(arguments, "aggregates"))
-        # Of an expression Spark says what is wrong.
+        # Spark reports what is wrong with an expression.
         texts = (each.column for each in aggregates if isinstance(each.column, str))
         of = [text for text in texts if _NAME.fullmatch(text)]
         _require_columns(records, [*call.partition_by, *_columns(arguments), *of])

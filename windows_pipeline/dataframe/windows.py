@@ -89,8 +89,8 @@ def aggregate_streams(
     frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     delay_ms = windows.close_delay_ms
-    # If no record can be late, a window's end decides whether it is closed; empty windows are
-    # the exception.
+    # If no record can be late, a window's end decides whether the window is closed, except for
+    # empty windows.
     by_end = first.arrival is None and not _emits_empty(windows)
     timed = records if by_end else with_close_times(records, delay_ms, first.arrival)
     # A count of all records of a single stream equals `record_count`.

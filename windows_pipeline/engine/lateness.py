@@ -23,7 +23,7 @@ def last_instant(spec: PipelineWindows, end_ms: Column) -> Column:
 
 
 def last_end_ms(spec: FixedWindows) -> Column:
-    """The end of the last window that contains a record; in a gap, of the window before it."""
+    """The end of the last window that contains a record; in a gap, that of the window before."""
     time_ms = F.col("_event_time_ms")
     if isinstance(spec, TimeWindows):
         # pmod is not negative before 1970 either (rule C1).

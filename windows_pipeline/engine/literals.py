@@ -1,4 +1,4 @@
-"""Numbers that change from plan to plan, written so that Spark compiles the same code for all.
+"""Writes numbers that change from plan to plan so that Spark compiles one code for all plans.
 
 Spark writes a literal number into the Java code that it generates for a plan. The plans of a
 stream's micro-batches differ only in such numbers, so Spark, and then the JVM, would compile each
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 
 def literal(number: int, anchor: Column) -> Column:
-    """A number as a column of bigint that is no part of the generated code.
+    """A number as a column of bigint that is not part of the generated code.
 
     Spark pushes no comparison with it into a scan; compare with `coarse_from_ms` for that.
 
@@ -24,8 +24,8 @@ def literal(number: int, anchor: Column) -> Column:
             array's index while it plans, and write a literal after all.
     """
     zero = anchor.bitwiseAND(F.lit(0))
-    # Spark declares the array's element never null. For a null index it is null, and such rows
-    # cannot be collected; so the null is written out.
+    # Spark declares that the array's element is never null. For a null index it is null, and rows
+    # with such a null cannot be collected; so the null is explicit.
     return F.when(anchor.isNotNull(), F.array(F.lit(number).cast("bigint"))[zero])
 
 

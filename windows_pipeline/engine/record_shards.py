@@ -1,4 +1,4 @@
-"""Cuts the records of one key into shards by their number, where time shards do not suffice.
+"""Cuts the records of one key into shards by number, where time shards do not suffice.
 
 A count window or a block needs a record's number among all, a frame by rows its n-th neighbour, and
 a session has no longest length. Where all records have one key, two small queries count them in
@@ -35,11 +35,11 @@ ROWS_BEFORE = "_rows_before"
 """The column of how many records come before the first one in the row's shard."""
 _BUCKET = "_bucket"
 _BUCKETS = 4096
-"""How many buckets there are at most: this many rows are collected."""
+"""The most buckets, and so the most rows that are collected."""
 
 
 class Order(NamedTuple):
-    """An order of records, and where most of them lie in it.
+    """An order of records, and the range in which most of the records lie.
 
     Attributes:
         position: A number (bigint) that never falls in this order.
@@ -99,7 +99,7 @@ def in_record_shards(
 
 
 def cuts_since_the_first(records: DataFrame, spec: GracedRows, tuning: Tuning) -> Cuts | None:
-    """Where records are cut whose windows begin with the first record of all.
+    """The cuts for records whose windows begin with the very first record.
 
     Of such windows a shard has what the rest of them needs; see `running_shards`.
 
@@ -223,7 +223,7 @@ def _counted(records: DataFrame, position: Column, bucket: Column) -> list[Bucke
 
 
 def _look_around_of(spec: PipelineWindows) -> LookAround | None:
-    """What a window needs of the records around its own; None where that has no bound.
+    """What a window needs of the records around its own record; None if there is no bound.
 
     None, too, for windows that time shards cut.
     """

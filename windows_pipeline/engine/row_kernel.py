@@ -1,4 +1,4 @@
-"""What Spark runs on each partition for row windows: sorted rows in, rows with results out."""
+"""What Spark runs on each partition for row windows: takes sorted rows, returns results."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def rows_in_time_shards(
 
 
 def _look_ms(window: RowWindow) -> tuple[int, int]:
-    """How far before and after a row lie the rows whose windows contain it."""
+    """How far before and after a row the rows are whose windows contain this row."""
     if isinstance(window, SlideRows) and window.back is not None and window.ahead is not None:
         return max(window.ahead, 0), max(window.back, 0)
     return 0, 0

@@ -37,9 +37,9 @@ def evaluate_rows(
     """Computes each row's window.
 
     Args:
-        records: One row an input row and computed day: `_computed_day` (int, a key of
-            `computed_days`), the key columns, `_event_time_ms` (bigint; any value where a window
-            goes by arrival alone), the columns of `arrival`, the aggregates' columns and those of
+        records: One row for each input row and computed day: `_computed_day` (int, a key of
+            `computed_days`), the key columns, `_event_time_ms` (bigint; any value for windows by
+            arrival alone), the columns of `arrival`, the aggregates' columns and those of
             `keep`. Where keys are cut into shards also `_time_shard` and `_in_home_shard`
             (boolean): rows without it are copies and get no result. Of `record_shards` also
             `_rows_before`.
@@ -59,7 +59,7 @@ def evaluate_rows(
             then of one computed day and key.
 
     Returns:
-        A row for each row that is no copy, in no order: the columns of `keep`;
+        A row for each row that is not a copy, in no order: the columns of `keep`;
         `_window_start_ms` of tumbling windows and sessions by time, `_window_end_ms` of tumbling
         windows by time (else null); the aggregates as `result_0` and so on. With `with_failed`
         also `failed` (array: the aggregates' names). With `with_numbers`

@@ -38,7 +38,7 @@ from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import GracedRows
 
 _STRETCH = "_stretch"
-"""The column of the number of a stretch: the records between the first ones of two shards."""
+"""The column with a stretch's number; a stretch lies between the starts of two shards."""
 
 
 class RunningShards(NamedTuple):
@@ -112,7 +112,7 @@ def _earlier(
 ) -> pa.Table:
     """The slices before each shard, of which there are few; see `RunningShards`.
 
-    A stretch is aggregated once, whatever the number of later shards.
+    A stretch is aggregated only once, for any number of later shards.
     """
     of_bucket, of_shard = [], []
     for (stretch, first), after in zip(enumerate(first_of_shard), first_of_shard[1:], strict=False):

@@ -1,4 +1,4 @@
-"""Chooses where the records of one key are cut into shards, and what each shard copies of others.
+"""Plans where to cut one key's records into shards, and what each shard copies of others.
 
 Decided on the driver, from numbers of records in buckets: never from the records themselves.
 """
@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 _LEAST_TO_COPIES = 4
-"""A shard is at least so many times as large as what its windows need of its neighbours."""
+"""The least ratio of a shard's size to what its windows need of its neighbours."""
 
 
 class Bucket(NamedTuple):
@@ -65,7 +65,7 @@ class Placement(NamedTuple):
 
 
 def placements(buckets: Sequence[Bucket], least: int, look_around: LookAround) -> list[Placement]:
-    """Puts each bucket into its home shard, and into the shards whose windows reach into it.
+    """Puts each bucket into its home shard, and into the shards whose windows extend into it.
 
     Args:
         buckets: In order.
@@ -103,7 +103,7 @@ def _cuts(buckets: Sequence[Bucket], least: int, look_around: LookAround) -> lis
 
 
 def _first_needed(buckets: Sequence[Bucket], start: int, look_around: LookAround) -> int:
-    """The first bucket that the windows of records from bucket `start` on reach into."""
+    """The first bucket into which windows of records from bucket `start` on extend."""
     first, records, from_ms = start, 0, buckets[start].first - look_around.back_ms
     while first > 0 and (records < look_around.back or buckets[first - 1].last >= from_ms):
         first -= 1
@@ -112,7 +112,7 @@ def _first_needed(buckets: Sequence[Bucket], start: int, look_around: LookAround
 
 
 def _beyond_needed(buckets: Sequence[Bucket], end: int, look_around: LookAround) -> int:
-    """The bucket after the last that the windows of records before bucket `end` reach into."""
+    """The bucket after the last into which windows of records before bucket `end` extend."""
     beyond, records, until_ms = end, 0, buckets[end - 1].last + look_around.ahead_ms
     while beyond < len(buckets) and (
         records < look_around.ahead or buckets[beyond].first <= until_ms

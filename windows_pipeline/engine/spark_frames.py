@@ -94,7 +94,7 @@ def _halves(name: str, aggregate: Aggregate, frame: WindowSpec) -> list[Column]:
 
 
 def _of_halves(name: str, aggregate: Aggregate, window_name: Column | None) -> Column:
-    """The sum from its `_halves`; where it does not fit a bigint, an error, or null without a name.
+    """The sum from its `_halves`. If it does not fit a bigint: an error, or null without a name.
 
     Args:
         name: The column of the high halves.

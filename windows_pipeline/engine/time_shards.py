@@ -1,8 +1,8 @@
-"""Cuts each key's time into time shards, each with the earlier records that its windows look at.
+"""Cuts each key's time into time shards; each has the earlier records that its windows need.
 
-A hot key, or a window over all records, would be one task. Its time shards are groups of their
-own, so they are several. A window belongs to the shard in which it ends. A record belongs to the
-shard in which the last window that can contain it ends: its home shard.
+Without shards, a hot key, or windows over all records, would be one task. Each time shard is a
+group of its own, and so can be a task of its own. A window belongs to the shard in which it ends.
+A record belongs to the shard in which the last window that can contain it ends: its home shard.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TIME_SHARD = "_time_shard"
 IN_HOME_SHARD = "_in_home_shard"
 """The column that says whether a row is in its home shard, or a copy in another one."""
 MOST_OF_A_DAY_MS = 90 * 60_000
-"""The longest time shard of a pipeline, unless it would be too few look-backs long."""
+"""The longest time shard of a pipeline; longer ones only to span enough look-backs."""
 
 
 def shard_length_ms(windows: WindowSpec, tuning: Tuning = TUNING) -> int | None:
@@ -41,7 +41,7 @@ def shard_length_ms(windows: WindowSpec, tuning: Tuning = TUNING) -> int | None:
 
 
 def length_for_look_back(look_back_ms: int, tuning: Tuning = TUNING) -> int | None:
-    """How long a time shard is whose windows look back so far; None where it would be too long."""
+    """The length of time shards for windows with this look-back; None if it would be too long."""
     length_ms = look_back_ms * tuning.shard_look_backs
     return length_ms if length_ms <= tuning.max_shard_ms else None
 

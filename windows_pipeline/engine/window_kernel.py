@@ -53,8 +53,8 @@ class WindowKernel:
         with_starts: Whether windows have different lengths; then there is a column
             `_window_start_ms`.
         with_partly_late: Whether partly late records that no window counts are returned.
-        with_failed: Whether an aggregate that can't be computed is null and stands in the column
-            `failed` (rule G3); otherwise it raises an error.
+        with_failed: Whether an aggregate that can't be computed is null, with its name in the
+            column `failed` (rule G3); otherwise it raises an error.
         with_runs: Whether a row is a run of windows that contain the same records: its first
             window and the columns `RUN`. True where any computed day has hopping or tumbling
             windows.

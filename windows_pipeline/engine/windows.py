@@ -1,4 +1,4 @@
-"""Windows of records in Spark: one shuffle, one sort, one pass, whatever the kind of window."""
+"""Windows of records in Spark: one shuffle, one sort, one pass, for every kind of window."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""A fault: an error in the user's words, with the exit status of the command that met it."""
+"""A fault: an error in words for the user, with the exit status of the command."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 USERS = 2
-"""The exit status where arguments, files or tables are not as they must be."""
+"""The exit status for wrong arguments, files or tables."""
 BAD_FILE = 3
-"""The exit status where a landed file is bad (rule A8)."""
+"""The exit status for bad landed files (rule A8)."""
 MACHINE = 4
-"""The exit status where the machine fails: its disk, memory, rights, ports or installed parts."""
+"""The exit status for a failure of the machine: disk, memory, rights, ports, installed parts."""
 _MOST_CHARACTERS = 300
 
 
@@ -22,7 +22,7 @@ class Fault:
         cause: What the system said; empty if the title says all.
         fix: What the user can do; empty if the title says that, too.
         status: The exit status of a command.
-        is_foreign: Whether the error is another program's, so that its trace may help.
+        is_foreign: Whether another program raised the error, so that its trace may help.
     """
 
     title: str

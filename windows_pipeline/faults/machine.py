@@ -68,7 +68,7 @@ _KINDS = (
     ),
     _Kind(
         "too many files are open",
-        f"Raise the limit (ulimit -n), or end what holds so many files open; {_AGAIN}",
+        f"Raise the limit (ulimit -n), or end the processes that hold them open; {_AGAIN}",
         (errno.EMFILE, errno.ENFILE),
     ),
     _Kind(
@@ -100,12 +100,12 @@ _KINDS = (
 )
 _BY_ERRNO = {number: kind for kind in _KINDS for number in kind.errnos}
 _NUMBER = re.compile(r"\[Errno (\d+)\]|\(os error (\d+)\)|\bOs \{ code: (\d+)")
-"""How the errors of Python and delta-rs write the system's number."""
+"""How errors of Python and delta-rs show the system's error number."""
 _IN_JAVA = r"(?:Exception|Error): [^\n\"']*?"
 _STRERROR = re.compile(
     f"{_IN_JAVA}({'|'.join(re.escape(os.strerror(number)) for number in _BY_ERRNO)})"
 )
-"""Java has the system's text without the number."""
+"""Java shows the system's text without the number."""
 _BY_STRERROR = {os.strerror(number): kind for number, kind in _BY_ERRNO.items()}
 _WORDS = {kind: re.compile(kind.words) for kind in _KINDS if kind.words}
 _PATH = re.compile(r"(?:file:)?(/[^\s:'\"(),\]}]+)")
@@ -145,7 +145,7 @@ def of_machine(error: BaseException) -> Fault | None:
 
 
 def _kind_of(error: BaseException) -> tuple[_Kind, str] | None:
-    """The kind of a link of the chain, and the line that says so."""
+    """The kind of fault of one error in the chain, and the line that shows it."""
     if isinstance(error, OSError) and error.errno is not None:
         kind = _BY_ERRNO.get(error.errno)
         return None if kind is None else (kind, text_of(error))
@@ -169,7 +169,7 @@ def _file_of(error: BaseException, cause: str) -> str | None:
     name = getattr(error, "filename", None)
     if isinstance(name, str):
         return name
-    # Java says which program it could not start in another line than why.
+    # Java names the program that it could not start and the reason on different lines.
     program = _PROGRAM.search(text_of(error))
     found = program or _PATH.search(cause)
     return found[1] if found else None

@@ -14,11 +14,11 @@ from windows_pipeline.storage.instants import timestamp_to_ms
 
 
 class RuleSql(NamedTuple):
-    """A rule as SQL over the columns of final_windows; `rule_sql.compile_expression` makes both.
+    """A rule as SQL over the columns of final_windows, made by `rule_sql.compile_expression`.
 
     Attributes:
-        when: The condition that breaks the rule.
-        severity: The number that says how bad it is, over the same columns and `episode_ms`.
+        when: The condition of windows that break the rule.
+        severity: The number that says how bad a window is, over the same columns and `episode_ms`.
     """
 
     when: str
@@ -39,8 +39,8 @@ def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> Data
 
     Returns:
         A row for each window and broken rule: the windows' columns, `rule` and `severity`
-        (double). The severity is that of the first window of an episode; `with_episodes` finds
-        that of the others, where it differs.
+        (double). The severity is computed as if the window began an episode; `with_episodes`
+        recomputes it for later windows of an episode, where it differs.
     """
     raised = (
         _judged(final_windows.where(F.expr(rule.when)), rule).withColumn("rule", F.lit(name))
@@ -72,7 +72,7 @@ def _with_episode_ms(
 def with_episodes(alerts: DataFrame, rules: Mapping[str, RuleSql]) -> DataFrame:
     """Adds `episode_start`: the start of the first window of an alert's episode.
 
-    Where a rule's severity depends on how long the episode has lasted, it is computed again.
+    A severity that depends on how long the episode has lasted is computed again.
 
     Alerts of one key and rule are ordered by window end, the order in which windows close. An
     alert begins an episode if its window starts after the previous one ended; otherwise it
@@ -126,7 +126,7 @@ def standing(alerts: DataFrame) -> DataFrame:
 
 
 def episodes(alerts: DataFrame, by: Sequence[str] = ()) -> DataFrame:
-    """Sums up alerts by episode.
+    """Aggregates alerts by episode.
 
     Args:
         alerts: Rows of the table alerts; `standing` filters out retracted alerts.

@@ -31,7 +31,7 @@ from windows_pipeline.windows import GracedRows, PipelineWindows
 Facts = dict[str, int | str]
 """What a run reports of a day: `rejected`, `late`, `closed_through_ms`, `blocked_by`."""
 _MOST_NAMES = 20
-"""A fact lists at most so many source partitions."""
+"""The most source partitions that a fact lists."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def arrival_unit_firings(
     with_earlier: bool = False,
     tuning: Tuning = TUNING,
 ) -> DataFrame:
-    """Computes the firings of each computed day: those that the records it merged cause.
+    """Computes the firings that the records merged by each computed day cause.
 
     Args:
         records: The frame that `records.records_to_read` returns for `definition_records`.

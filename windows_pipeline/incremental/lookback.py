@@ -18,14 +18,14 @@ _FIRST_LOOKBACK_MS = 86_400_000
 
 
 def needs_records(spec: PipelineWindows) -> bool:
-    """Whether the look-back depends on the records themselves: only that of sessions does."""
+    """Whether the look-back depends on the records themselves, as only that of sessions does."""
     return isinstance(getattr(spec, "window", spec), (SessionWindows, SessionRows))
 
 
 def lookback_from_ms(
     raw_events: DataFrame, spec: PipelineWindows, closes_ms: Collection[int]
 ) -> dict[int, int]:
-    """Returns from which event time on records matter to windows that are open at a close time.
+    """The event time from which records matter to windows that are open at a close time.
 
     Sessions look back to the start of the earliest session that spans the close time. Only
     sessions need a query over the records. Frames by rows, frames without a lower bound and
@@ -80,7 +80,7 @@ def _starts_of_sessions(
 def _spanning_starts(
     raw_events: DataFrame, gap_ms: int, closes_ms: Sequence[int], from_ms: int
 ) -> dict[int, int]:
-    """The start of the earliest session that spans each close time, of records from a time on."""
+    """The start of the earliest session across each close time, in records from a time on."""
     # A filter on the table's own column lets Spark skip older files.
     until = ms_to_timestamp(F.lit(closes_ms[-1] + gap_ms))
     near = raw_events.where(

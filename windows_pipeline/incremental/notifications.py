@@ -1,7 +1,7 @@
 """The events of episodes: opened, worsened, ended, retracted, one row for each (rule E6).
 
-An event belongs to a window, not to a run: to the first window of an episode, to each window that
-is worse than all before it, to the window after which the episode ended. So the rows are the same
+An event belongs to a window, not to a run: the first window of an episode, each window that is
+worse than all before it, and the window after which the episode ended. So the rows are the same
 wherever days or micro-batches were cut (rule H1).
 """
 
@@ -26,7 +26,7 @@ _WITH_NULLS = {"ignoreNullFields": "false"}
 
 
 def longest_overlap_ms(spec: PipelineWindows) -> int | None:
-    """How long after a window's end a window that continues its episode can end, at most.
+    """The longest time from a window's end to the end of a window that continues its episode.
 
     None for sessions and row windows, whose length has no bound.
     """

@@ -188,7 +188,7 @@ def _bounds_ms(spec: GracedRows) -> tuple[Column, Column]:
 
 
 def _bounds_of(window: RowWindow) -> tuple[Column, Column]:
-    """The bounds of one of the windows that together are a row's window."""
+    """The bounds of a window that is a part of a row's window."""
     time_ms, first_ms = F.col(_TIME_MS), F.least(_TIME_MS, "_first_event_time_ms")
     match window:
         case SlideRows(unit=FrameUnit.RANGE, back=back, ahead=int(ahead)):

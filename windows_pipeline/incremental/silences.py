@@ -1,4 +1,4 @@
-"""When the key of a silence has a record again, as final windows show it (rules B8, E6).
+"""Finds in final windows when the key of a silence has its next record (rules B8, E6).
 
 A key's first window with records after a silence ends at the key's next record.
 """

@@ -1,8 +1,8 @@
-"""Which correction of some windows is unfinished: properties of their table `corrections`.
+"""Records which correction is unfinished, in properties of the table `corrections`.
 
 A correction sets `_BEGUN` before it writes rows and `_FINISHED` after its last write, so a killed
 correction is noticed. After `_BEGUN` it looks for a micro-batch that began earlier. If there is
-none, it sets `_ALONE`: every later micro-batch sees `_BEGUN` and ends before it writes rows.
+none, it sets `_ALONE`; every later micro-batch sees `_BEGUN` and ends before it writes rows.
 """
 
 from __future__ import annotations

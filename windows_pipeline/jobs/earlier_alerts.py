@@ -1,4 +1,4 @@
-"""The alerts before some days that these days continue or end, from the raw records (E4 to E6).
+"""Earlier alerts that some days continue or end, computed from raw records (E4 to E6).
 
 Earlier windows are computed again from the records, so that the result does not depend on which
 earlier days are materialized. Three kinds of earlier alerts count: those that a window of the days
@@ -36,7 +36,7 @@ from windows_pipeline.windows import SlidingWindows
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 _MOST_SILENCES_MS = 32 * 86_400_000
-"""Most silences began within so long; longer ones cost a scan of all earlier records."""
+"""Most silences are shorter than this; longer ones cost a scan of all earlier records."""
 
 
 class _Found(NamedTuple):
@@ -90,7 +90,7 @@ class EarlierAlerts:
             return self._with_episodes(None)
         near = self._near()
         joined = self._with_episodes(near)
-        # A window that ends at the close time is closed, too, if its end is exclusive.
+        # If a window's end is exclusive, a window that ends at the close time is closed as well.
         begins_earlier = timestamp_to_ms("episode_start") <= self._near_ms
         keys = joined.where(self._is_wanted & begins_earlier).select("key").distinct()
         silent_from_ms = None

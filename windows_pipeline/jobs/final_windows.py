@@ -94,10 +94,10 @@ class FinalWindowsJob(WindowsJob):
     ) -> list[Batch]:
         """Joins the windows with close times, published windows and corrections.
 
-        The published windows are taken as their corrections say that they are. Only some days
-        are looked at: those in which the compared frames have different checksums, a window lies
-        outside the day's close times, or a window occurs twice. In other days no check can fail.
-        The definition's own checks look at all windows.
+        A published window has the values that its newest correction recorded. The checks read only
+        the days on which a check can fail: the compared frames have different checksums, a window
+        lies outside the day's close times, or a window occurs twice. The definition's own checks
+        read all windows.
         """
         final = rows[0]
         corrections = self._corrections(spark, days, rows)
@@ -178,14 +178,14 @@ def _misplaced(final: DataFrame, closings: DataFrame, closed: str) -> set[date]:
 def _repeated(final: DataFrame, unique_columns: Sequence[str]) -> set[date]:
     """The days with a window that occurs more than once, and the days between.
 
-    Collecting the set of each window's days would need a sort; least and largest day do not.
+    Collecting the set of each window's days would need a sort; its first and last day do not.
     """
     windows = final.groupBy(*unique_columns).agg(
         F.count("*").alias("times"),
         F.min("arrival_unit").alias("first"),
         F.max("arrival_unit").alias("last"),
     )
-    # The checks also look at days between that lack the window; they find nothing there.
+    # Days between that lack the window are checked, too; the checks find nothing there.
     between = F.explode(F.sequence("first", "last")).alias("arrival_unit")
     return _arrival_units(windows.where("times > 1").select(between))
 

@@ -247,7 +247,7 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
             with naming_damage(), naming_bad_files(), sized:
                 return _run(job, spark, days, log)
         except BadFileError as error:
-            # Some files show only in a task that they are bad, one after the other.
+            # Some bad files are found only by a task, one at a time.
             fewer = job.without(error) if isinstance(job, LeavesOutFiles) else None
             if fewer is None:
                 raise

@@ -135,7 +135,7 @@ class KeyedWindowsJob(WindowsJob):
         ]
 
     def _with_logged_rejected(self, accounts: DataFrame, logged: Mapping[date, int]) -> DataFrame:
-        """The accounts without rejected records of a micro-batch that the log lacks.
+        """Removes from the accounts the rejected records of a micro-batch that the log lacks.
 
         The check of raw_events compares the table with the log.
         """

@@ -86,8 +86,8 @@ def with_correction(
 ) -> DataFrame:
     """Returns all rows that some days have once a correction is published.
 
-    Rows that were wrong are marked as retracted and stay; rows that hold now are added with the
-    correction's number, and a row for each episode that has no alert any more.
+    Wrong rows stay, marked as retracted. Rows that hold now are added with the correction's
+    number, as is a row for each episode that has no alert left.
 
     Args:
         job: The definition.

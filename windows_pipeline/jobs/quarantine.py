@@ -41,7 +41,7 @@ class QuarantinedFile(NamedTuple):
 
     @property
     def error(self) -> BadFileError:
-        """The error that the file would have ended the run with."""
+        """The error with which the file would have ended the run."""
         return BadFileError(self.file, self.cause, self.fix)
 
 

@@ -36,7 +36,7 @@ from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import SessionWindows
 
 _LEAST_LOOK_BACKS = 4
-"""The recount takes records from three look-backs around a time shard, of one neighbour alone."""
+"""With shards this long, the three look-backs that a recount needs lie in one neighbour."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ class WindowsJob:
         return replace(tuning, least_shard_look_backs=least, one_key=True)
 
     def in_shards(self, records: DataFrame) -> DataFrame:
-        """The records that windows need, cut into shards where they are of sessions of one key.
+        """Cuts the records of sessions into record shards; leaves other windows' records whole.
 
-        Windows and late records are computed of them. Those of other windows are cut as they are
-        computed.
+        The shards serve both the windows and the late records. Records of other windows are cut
+        when these windows are computed.
         """
         spec = self.windows.spec
         if not isinstance(spec, SessionWindows):
@@ -110,7 +110,7 @@ class WindowsJob:
         raise NotImplementedError
 
     def written(self, *tables: Table | None) -> list[Table]:
-        """Tables as this job writes them; None is left out."""
+        """The tables of these specs as this job writes them, without those that are None."""
         there = [table for table in tables if table is not None]
         return [replace(table, starts_over=True) for table in there] if self.starts_over else there
 
@@ -120,7 +120,7 @@ class WindowsJob:
 
     @property
     def computed_days_table(self) -> Table | None:
-        """None, as later steps follow."""
+        """None, because later steps follow."""
         return None
 
     @property
@@ -206,7 +206,7 @@ class WindowsJob:
     def raw_records(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> DataFrame:
         """The records that the windows of some days need; see `records_to_read`.
 
-        Without those that do not pass the definition's filter; `marked_records` has them, too.
+        Records that do not pass the definition's filter are left out; `marked_records` has them.
 
         Raises:
             RawRowsMissingError: raw_events lacks some of these records.

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _EXACT_DIGITS = 15
-"""Integers of so many digits, and powers of ten up to this one, are exact as doubles."""
+"""Integers with at most this many digits, and powers of ten up to it, are exact as doubles."""
 
 
 def as_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -38,7 +38,7 @@ def numbers_of(column: pa.Array) -> np.ndarray:
 
 
 def writable(values: np.ndarray) -> np.ndarray:
-    """The values, copied where they are read-only, as Arrow's are.
+    """The values, copied if they are read-only, as Arrow's arrays are.
 
     Numba compiles a function once for read-only and once for writable arrays.
     """
@@ -53,7 +53,7 @@ def doubles_of(column: pa.Array) -> np.ndarray:
     if column.type.precision <= _EXACT_DIGITS:
         doubles: np.ndarray = decimal_words(column)[:, 0] / 10.0**scale
         return doubles
-    # Python rounds the quotient of integers only once.
+    # Python rounds a quotient of integers only once.
     return np.array([unscaled / 10**scale for unscaled in unscaled_integers(column)], np.float64)
 
 

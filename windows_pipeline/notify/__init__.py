@@ -1,1 +1,1 @@
-"""Notifies people of what happened to episodes of alerts; needs no Spark."""
+"""Sends notifications of the events of alert episodes; needs no Spark."""

@@ -1,4 +1,4 @@
-"""The door of notify: notifies a pipeline's targets of what happened since the last time."""
+"""Entry point of notify: sends a pipeline's targets the events since the last delivery."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Sent:
         events: How many events they contain.
         old: How many events are too old.
         waiting: How many events wait for the next time.
-        reason: Why events wait; empty if none does.
-        failed: Whether they wait because the target did not take a message.
+        reason: Why events wait; empty if no event waits.
+        failed: Whether events wait because the target did not accept a message.
     """
 
     target: str
@@ -73,25 +73,25 @@ def deliver(
     waits_s: Sequence[float] = WAITS_S,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[Sent]:
-    """Sends each target of a pipeline what happened and was not sent so far.
+    """Sends each target of a pipeline the events that it has not been sent yet.
 
     Args:
         pipeline: The pipeline.
         settings: Where its tables lie.
-        every: Whether also events are sent that are too old.
-        dry_run: Whether only to say what would be sent.
+        every: Whether to send events that are too old as well.
+        dry_run: Whether to report what would be sent, and send nothing.
         now: The time; None for the clock's.
         waits_s: How long to wait before each further attempt to send a message.
         sleep: Waits.
 
     Raises:
         BusyError: Another command delivers messages of the pipeline.
-        ConfigError: A target refers to an environment variable that is not set; the others were
-            sent.
+        ConfigError: A target refers to an environment variable that is not set; the other targets
+            were sent their messages.
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: A table cannot be read without Spark.
-        ValueError: The pipeline notifies nobody; or a target's address is wrong, or its program is
-            not allowed, and the others were sent theirs.
+        ValueError: The pipeline has no targets; or a target's address is wrong, or its program is
+            not allowed (the other targets were sent their messages).
     """
     if not pipeline.notify:
         raise ValueError(
@@ -112,7 +112,7 @@ def deliver(
             one = _Target(pipeline, name, target, log, instant)
             try:
                 send = None if dry_run else sender_of(pipeline, name, settings)
-            except ValueError as error:  # the others are sent theirs all the same
+            except ValueError as error:  # the other targets are sent their messages
                 wrong.append(error)
             else:
                 sent.append(one.deliver(events, send, waits_s, sleep, every=every))
@@ -136,7 +136,7 @@ class Due:
 
 
 def what_is_due(pipeline: Pipeline, settings: Settings) -> Due:
-    """Looks whether there is something to send; reads no row and sends nothing.
+    """Finds out whether there is something to send; reads no row and sends nothing.
 
     Raises:
         BusyError: Another command delivers messages of the pipeline.
@@ -212,7 +212,7 @@ class _Target:
         *,
         every: bool,
     ) -> Sent:
-        """Sends what is due, in order; the first message that is not taken ends it."""
+        """Sends due messages in order, and stops at the first message that is not accepted."""
         due = plan(self.name, self.target, events, self.log, self.now, every=every)
         texts: list[str] = []
         count = 0
@@ -247,7 +247,7 @@ class _Target:
         return self.now.isoformat()
 
     def _wait(self, left: Sequence[AnyEvent], reason: str) -> None:
-        """Notes the events that wait, once: they are sent however old they are by then."""
+        """Records events that wait, once: a recorded event is sent however old it is by then."""
         new = [event for event in left if (self.name, event.id) not in self.log.waiting]
         self.log.note(
             Delivery(event.id, self.name, "waiting", self._at, reason=reason) for event in new

@@ -1,9 +1,8 @@
 """The log of what was delivered: a file of JSON lines in the pipeline's folder of the warehouse.
 
-A line says what became of an event at a target, or that a rule is snoozed. The file only grows, a
-line is on disk before the next message goes out, and one command at a time holds the file. So a
-command that is killed between a message and its line sends that message again, with the same ids;
-nothing else repeats.
+A line records the outcome of an event at a target, or that a rule is snoozed. The file only grows,
+a line is on disk before the next message goes out, and one command at a time has the file open. So
+a message is sent twice, with the same ids, only if a command is killed before it writes its line.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any, Literal
 Outcome = Literal["sent", "skipped", "waiting"]
 FILE = "_delivered.jsonl"
 _PRIVATE = 0o666
-"""The umask decides."""
+"""The umask narrows this mode."""
 
 
 class BusyError(ValueError):
@@ -36,7 +35,7 @@ class Delivery:
         target: The target's name.
         outcome: Whether it was sent, is never sent, or waits; the age of a waiting event no longer
             counts.
-        at: When.
+        at: When the outcome was recorded.
         message: The id of the message with the event; empty without a message.
         attempts: How often the message was tried.
         reason: Why it was skipped or waits.
@@ -110,7 +109,7 @@ class Delivered:
             self.messages[one.target, one.message] = datetime.fromisoformat(one.at)
 
     def read(self, content: bytes) -> None:
-        """Takes up the lines of the file; the last may be torn, as its command was killed."""
+        """Reads the lines of the file; a killed command may have torn the last line."""
         for line in content.splitlines():
             try:
                 found = json.loads(line)

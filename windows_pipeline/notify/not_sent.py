@@ -1,13 +1,13 @@
-"""The error of a message that was not taken."""
+"""The error of a message that a target did not accept."""
 
 from __future__ import annotations
 
 
 class NotSentError(Exception):
-    """A message was not taken; the text says why, without addresses, which may be secrets.
+    """A target did not accept a message; the text says why, without addresses, which may be secret.
 
     Attributes:
-        may_help: Whether it may help to try at once again.
+        may_help: Whether another attempt right away may succeed.
     """
 
     def __init__(self, text: str, *, may_help: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What happens to a pipeline itself: a run that failed, records that did not come in time.
+"""Events of a pipeline itself: failed runs, and records that did not come in time.
 
 Failed runs are lines of a file in the pipeline's folder of the warehouse, so that none is lost
 while nobody can be notified. Whether records are overdue follows from the log of arrival_log.
@@ -25,7 +25,7 @@ FAILED, OVERDUE = "failed", "overdue"
 FILE = "_failures.jsonl"
 _MOST_CHARACTERS = 500
 _UPKEEP = ("OPTIMIZE", "VACUUM")
-"""How the names of operations begin that bring no records."""
+"""The first words of the names of operations that add no records."""
 _LOOKED_AT = 100
 """How many of a table's newest versions are searched for a write of records."""
 
@@ -109,7 +109,7 @@ def note_failure(pipeline: Pipeline, warehouse: str, what: str, text: str, name:
         pipeline: The pipeline.
         warehouse: The folder of all tables.
         what: The command or job.
-        text: What is wrong; its first characters are kept.
+        text: What is wrong; only the first characters are noted.
         name: What distinguishes the run from others; the time and the process if empty.
 
     Raises:

@@ -65,7 +65,7 @@ def _is_address(url: str) -> bool:
 
 
 def post(url: str, message_id: str, content: bytes) -> None:
-    """Sends a body by POST; an answer of 2xx means that it was taken. Follows no redirect.
+    """Sends a body by POST, without following redirects; 2xx means that it was accepted.
 
     A user and a password in the address are sent as HTTP's basic authentication.
 
@@ -92,7 +92,7 @@ def post(url: str, message_id: str, content: bytes) -> None:
 
 
 def run(argv: Sequence[str], content: bytes) -> None:
-    """Runs a program with the message on its standard input; exit status 0 means that it is taken.
+    """Runs a program with the message on its standard input; exit status 0 means acceptance.
 
     Raises:
         NotSentError: The program cannot be started, takes too long, or ends with another status.

@@ -125,7 +125,7 @@ def details(pipeline: Pipeline, event: AnyEvent) -> list[str]:
 
 
 def _declared(pipeline: Pipeline, event: AnyEvent) -> dict[str, str]:
-    """What the file says of an event's rule for whoever gets the message; only what it says."""
+    """The fields for people that the file declares for an event's rule."""
     if isinstance(event, PipelineEvent) or event.windows not in pipeline.windows:
         return {}
     rule = pipeline.windows[event.windows].alerts.get(event.rule)

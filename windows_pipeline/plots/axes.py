@@ -41,7 +41,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """The position of a value; in the middle where all values are equal."""
+        """The position of a value; the middle if all values are equal."""
         if self.last == self.first:
             return (self.start + self.end) / 2
         share = (value - self.first) / (self.last - self.first)
@@ -81,7 +81,7 @@ def number_text(value: float) -> str:
 
 
 def edges_around(values: Sequence[int], steps: Sequence[int]) -> list[int]:
-    """The steps that lie around values: from the last below all to the first above all."""
+    """The steps around values: from the last step below all values to the first above all."""
     if not values:
         return list(steps[:2])
     low = max((at for at, step in enumerate(steps) if step <= min(values)), default=0)
@@ -91,7 +91,7 @@ def edges_around(values: Sequence[int], steps: Sequence[int]) -> list[int]:
 
 
 def _months(first_ms: int, last_ms: int, most: int) -> list[tuple[int, str]]:
-    """The first days of months; none beyond the years that dates have."""
+    """The first days of months, up to the last year that a date can have."""
     step = next((each for each in _MONTHS if (last_ms - first_ms) / (each * _MONTH) < most), None)
     try:
         first, last = (_EPOCH + ms * _MS for ms in (first_ms, last_ms))

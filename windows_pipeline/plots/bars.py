@@ -1,4 +1,4 @@
-"""Distributions as bars: how late records come, how many a window has, how many a day brought."""
+"""Draws distributions as bars: lateness of records, records per window, records per day."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LATENESS_MS = (
     *(_DAY, 2 * _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY),
     2**53,
 )
-"""The bounds of bars of lateness, in milliseconds; a bar has its first bound, not its last."""
+"""The bounds of bars of lateness, in ms; a bar includes its first bound, not its last."""
 COUNTS = (0, *(digit * 10**power for power in range(15) for digit in (1, 2, 5)), 2**53)
 """The bounds of bars of records a window."""
 _UNITS = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s"), (1, "ms"))
@@ -86,7 +86,7 @@ def records_a_window(found: Bars) -> Markup:
 
 
 def by_day(days: Sequence[str], counts: Sequence[int], label: str) -> Markup:
-    """Draws a number for each day; of a long time, for several days together.
+    """Draws a number for each day; for a long time, one for several days.
 
     Args:
         days: The days, in order.
@@ -124,7 +124,7 @@ def _bars(shown: Bars, labels: Sequence[str], label: str, marks: Sequence[Markup
     for number, (count, name) in enumerate(zip(shown.counts, labels, strict=False)):
         left = _LEFT + slot * number
         if count:
-            # A bar of a single value among millions is still seen.
+            # The bar of a single value among millions must still be visible.
             top = min(y(count), _BOTTOM - 1)
             parts.append(
                 tag(

@@ -41,7 +41,7 @@ class FoundAlert:
         start: The window's first instant.
         end: The window's end.
         row: For a row window, the values that identify its row, by column; empty for other windows.
-        severity: How bad it is.
+        severity: How bad the alert is.
         retracted_by: The number of the correction that retracted the alert; None while it stands.
     """
 
@@ -106,7 +106,7 @@ def alert_named(
     names: Sequence[str],
     open_table: OpenTable = LocalTable,
 ) -> FoundAlert:
-    """Finds the alert of an id, retracted ones included.
+    """Finds the alert with an id, even if a correction retracted the alert.
 
     For a whole id, reading stops at the newest alert that has it. The chance that another of a
     million alerts has the same id is 1 in 280 million.
@@ -123,7 +123,7 @@ def alert_named(
         NoTableError: No definition has a table of alerts yet.
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: Only Spark can read a table.
-        ValueError: No alert has the id, several have these first digits, or the text is no id.
+        ValueError: No alert has the id, several have these first digits, or the text is not an id.
     """
     if not _FORM.fullmatch(text):
         raise ValueError(
@@ -144,7 +144,7 @@ def alert_named(
         having = (alert for alert in alerts if alert.id.startswith(text))
         if len(text) < _DIGITS:
             found += having
-        elif (whole := next(having, None)) is not None:  # the rest need not be read
+        elif (whole := next(having, None)) is not None:  # so the other files need not be read
             return whole
     if not opened and missing:
         raise missing[0]

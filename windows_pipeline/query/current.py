@@ -21,7 +21,7 @@ from windows_pipeline.query.tables.arrow_values import booleans, integer
 from windows_pipeline.query.tables.keys import differ, flattened, in_order
 
 _VERSION = ("arrival_unit", "batch")
-"""What orders the rows of a window by age; without a micro-batch comes before any micro-batch."""
+"""Orders the rows of a window by age; a row without a micro-batch is older than others."""
 
 
 class _Session(NamedTuple):

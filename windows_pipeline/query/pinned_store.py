@@ -1,4 +1,4 @@
-"""A table of windows at one version, by which a store's questions are asked."""
+"""A table of windows at one version, which stores read to answer questions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from windows_pipeline.query.tables.wanted_files import Span
 from windows_pipeline.windows import SessionWindows
 
 _MOST_ROWS = 250_000
-"""So many rows of a table are in memory at a time, unless one key's sessions are more."""
+"""How many rows of a table are in memory at a time, unless one key has more sessions."""
 
 
 class PinnedStore:
-    """The table of a definition's windows, pinned to a version; how arguments are read."""
+    """The table of a definition's windows, pinned to a version; also parses arguments."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class PinnedStore:
     ) -> Self:
         """Opens the windows of a pipeline with Spark, for tables that only Spark can open.
 
-        The store answers as that of `open`, with the same rows; `explain` and `trace` read local
+        The store returns the same rows as that of `open`, but `explain` and `trace` read local
         tables only.
 
         Args:
@@ -134,7 +134,7 @@ class PinnedStore:
             UnreadableTableError: The table has no such version.
             ValueError: There is no such pipeline, or it has no such windows.
         """
-        # Imported by its name: without Spark, stores do not need the module, nor have pyspark.
+        # Imported by name, as stores must also work where pyspark is not installed.
         tables = import_module("windows_pipeline.query.tables.spark").SparkTables(spark)
         found = declared_windows(pipeline, windows_name, project)
         return cls(*found, table, version=version, open_table=tables)
@@ -174,7 +174,7 @@ class PinnedStore:
         return isinstance(self._windows.spec, SessionWindows)
 
     def refresh(self) -> None:
-        """Goes on to the newest version; answers that were returned before stay as they are."""
+        """Moves on to the newest version; answers that were already returned do not change."""
         self._pinned = self._opened(None)
 
     def _opened(self, version: int | None) -> PinnedWindows:
@@ -203,7 +203,7 @@ class PinnedStore:
         raise ValueError(f"{method} does not fit {self._spec.name}: {reason}; use {right}")
 
     def _span(self, *bounds: tuple[str, datetime | None]) -> Span:
-        """Two instants by the names of their arguments; None is no bound."""
+        """Two instants by the names of their arguments; None means no bound."""
         return Span(*(None if at is None else self._instant(at, name) for name, at in bounds))
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The windows of a definition at one version of a table: which rows, how they stand, in order."""
+"""Selects, reads and orders the windows of a definition at one version of a table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def length_us(windows: Windows) -> int | None:
 
 
 def holding(windows: Windows, at_us: int) -> dict[str, Span]:
-    """What is true of the windows whose interval has an instant, in microseconds since 1970.
+    """The condition for windows whose interval contains an instant, in microseconds since 1970.
 
     The end belongs to a window, unless it is a hopping or tumbling one (rules B2, C1, D1).
     """
@@ -66,7 +66,7 @@ def table_of(
 
 
 class PinnedWindows:
-    """The windows at one version of their table, with the watermarks as they were then."""
+    """The windows at one version of their table, with the watermarks at that version."""
 
     def __init__(
         self,

@@ -73,7 +73,7 @@ def register_tables(spark: SparkSession, pipeline: Pipeline, warehouse: str) -> 
 
 
 def quoted(name: str) -> str:
-    """A name as SQL has it, whatever characters it holds."""
+    """A name quoted for SQL; it may hold any characters."""
     escaped = name.replace("`", "``")
     return f"`{escaped}`"
 

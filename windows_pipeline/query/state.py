@@ -1,4 +1,4 @@
-"""How far a pipeline is: what is closed, what waits, what is unfinished; without Spark."""
+"""The state of a pipeline: what is closed, what waits, what is unfinished; without Spark."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def _lost(
     log: tuple[LogPart, ...],
     opened: Mapping[str, LocalTable | None],
 ) -> list[Unfinished]:
-    """Whether one of raw_events and arrival_log is there without the other."""
+    """Whether only one of the tables raw_events and arrival_log exists."""
     raw_events = catalog.source_tables(pipeline, warehouse).raw_events.name
     table = opened[raw_events]
     fix = f"windows-pipeline check {pipeline.name} --files"

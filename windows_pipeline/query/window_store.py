@@ -28,7 +28,7 @@ _MS = timedelta(milliseconds=1)
 class WindowStore(PinnedStore):
     """The windows of a definition, read only, pinned to a version of their table.
 
-    Bounds on times are bounds on a window's start, both included; None is no bound. Times are
+    Bounds on times are bounds on a window's start, both included; None means no bound. Times are
     instants with a zone. Windows come in the order of key, start and end, or in the reverse.
 
     | table | rows |
@@ -42,7 +42,7 @@ class WindowStore(PinnedStore):
         """The window of a key that starts at an instant; None if there is none.
 
         Raises:
-            ValueError: The windows have no single window a key and start, or an argument is wrong.
+            ValueError: A key and a start do not identify one window, or an argument is wrong.
         """
         if self._which == "firings":
             self._refuse("get", "a window has several firings", "history(key, start)")
@@ -101,13 +101,13 @@ class WindowStore(PinnedStore):
         start_from: datetime | None = None,
         start_to: datetime | None = None,
     ) -> FoundWindows:
-        """The same as of `fetch_keys`, the last key and the newest first."""
+        """The windows of `fetch_keys` in reverse order: the last key and newest window first."""
         return self.fetch_keys(key_from, key_to, start_from, start_to, newest_first=True)
 
     def holding(self, key: object, instant: datetime) -> FoundWindows:
-        """The windows of a key whose interval has an instant, the oldest first.
+        """The windows of a key whose interval contains an instant, the oldest first.
 
-        The end belongs to a window, unless it is a hopping or tumbling one (rules B2, C1, D1).
+        The end belongs to the interval, except for hopping and tumbling windows (rules B2, C1, D1).
 
         Raises:
             ValueError: An argument is wrong.
@@ -116,7 +116,7 @@ class WindowStore(PinnedStore):
         return self._pinned.found(Wanted(self._one(key), times))
 
     def session(self, key: object, start: datetime, end: datetime) -> StoredWindow | None:
-        """The session of a key with these bounds, its first and last record; None if none has.
+        """The session of a key with these times of first and last record; None if there is none.
 
         Raises:
             ValueError: The windows are no sessions, or an argument is wrong.
@@ -156,7 +156,7 @@ class WindowStore(PinnedStore):
         earliest_end: datetime | None = None,
         latest_start: datetime | None = None,
     ) -> FoundWindows:
-        """The same as of `find_sessions`, the newest first."""
+        """The sessions of `find_sessions`, the newest first."""
         return self.find_sessions(key, earliest_end, latest_start, newest_first=True)
 
     def find_sessions_of_keys(
@@ -185,7 +185,7 @@ class WindowStore(PinnedStore):
         earliest_end: datetime | None = None,
         latest_start: datetime | None = None,
     ) -> FoundWindows:
-        """The same as of `find_sessions_of_keys`, the last key and the newest first."""
+        """The sessions of `find_sessions_of_keys` in reverse: the last key and the newest first."""
         return self.find_sessions_of_keys(
             key_from, key_to, earliest_end, latest_start, newest_first=True
         )
@@ -193,7 +193,7 @@ class WindowStore(PinnedStore):
     def history(self, key: object, start: datetime) -> WindowHistory:
         """The firings and corrections of the windows of a key that start at an instant.
 
-        They are those of the newest versions of their tables.
+        Both come from the newest versions of their tables.
 
         Raises:
             ValueError: An argument is wrong.
@@ -320,9 +320,9 @@ class WindowStore(PinnedStore):
         *,
         limit: int = MOST_EXPLAINED,
     ) -> Explanation:
-        """What became of the records of a key at an event time: the windows, or why none.
+        """What became of a key's records at an event time: their windows, or why they have none.
 
-        The tables' newest versions answer.
+        Reads the newest versions of the tables.
 
         Args:
             key: The windows' key.

@@ -25,8 +25,8 @@ from windows_pipeline.text.markup import Markup, joined, tag
 
 _MOST_LANES = 20
 _REASONS = {
-    "late": "every window of its event time was closed as it arrived",
-    "partly_late": "some window was open as it arrived, but none counts it",
+    "late": "every window of its event time was closed when it arrived",
+    "partly_late": "some window was open when it arrived, but none counts it",
     "outside_windows": "no window covers its event time",
 }
 
@@ -94,7 +94,7 @@ def _around(found: WindowsReport) -> list[Markup]:
 
 
 def _rules(windows: Windows) -> list[Markup]:
-    """The rules in full: what they say, how urgent they are, who takes care."""
+    """The rules in full: condition, severity and owner."""
     items = []
     for name, rule in windows.alerts.items():
         about = {"level": rule.level, "owner": rule.owner}

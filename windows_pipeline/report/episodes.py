@@ -112,7 +112,7 @@ def read_episodes(
     Args:
         table: The table alerts.
         days: The arrival days.
-        most: So many alerts are read at most, but at least a whole day.
+        most: The most alerts to read; at least one whole day is read.
 
     Raises:
         TableDamagedError: A file of the table is damaged.

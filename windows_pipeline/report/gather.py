@@ -1,4 +1,4 @@
-"""Reads what a report shows: bounded, without Spark, each table at its newest version."""
+"""Reads a report's content: a bounded part of each table's newest version, without Spark."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from windows_pipeline.storage.catalog import TableSpec, all_tables, source_table
 
 _SAMPLE = 10
 _MOST_SILENCES = 200
-"""So many silences are followed to the key's next record, which takes a query each."""
+"""How many silences are followed to the key's next record; each takes a query."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class WindowsReport:
         windows: The definition.
         state: How far the definition is.
         episodes: Its episodes; None if there is no table alerts so far.
-        around: The worst episodes, each with the windows around it.
+        around: The worst episodes, each with the windows before and after.
         late: Records that no window counts, by reason; None without a table.
         sizes: The number of windows by their number of records; None without a table.
         sizes_from: The first arrival day whose windows were read; None if all were.
@@ -69,7 +69,7 @@ class PipelineReport:
         arrived: For each of the days the number of accepted and of rejected records.
         lateness: How late records came.
         rejected: Rejected records, by reason; None without a table.
-        rejected_sample: The newest of them.
+        rejected_sample: The newest rejected records.
         tables: All tables.
     """
 
@@ -185,7 +185,7 @@ def _of_windows(
 def _around(
     pipeline: Pipeline, windows: Windows, final: LocalTable, episodes: Episodes
 ) -> tuple[tuple[Episode, Strip], ...]:
-    """The windows around the worst episodes; those of a rule that is gone are left out."""
+    """The windows around the worst episodes, without episodes of rules that no longer exist."""
     numbers = numeric_columns(pipeline, windows)
     length_ms = getattr(windows.spec, "length_ms", 0)
     known = (episode for episode in episodes.found if episode.rule in windows.alerts)

@@ -1,4 +1,4 @@
-"""Which value of a rule's windows plots show, and the threshold beyond which the rule breaks."""
+"""Which value of a window a rule's plots show, and the threshold that breaks the rule."""
 
 from __future__ import annotations
 

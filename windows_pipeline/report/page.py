@@ -42,7 +42,7 @@ def report_page(report: PipelineReport, made: datetime) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{name}: report"),
-        # The style is made here; as text of an element it must stand as it is.
+        # This module makes the style, and the text of a style element must not be escaped.
         Markup(f"<style>{style}</style>"),
     )
     body = tag("body", tag("main", _head(report, made), *_sections(report)))
@@ -84,7 +84,7 @@ def _cards(report: PipelineReport) -> Markup:
 
 
 def _unfinished(report: PipelineReport) -> Markup:
-    """What waits, each with the command that resumes it."""
+    """What waits, with the commands that resume it."""
     state, name = report.state, report.pipeline.name
     waits = [(each.what, each.command) for each in state.unfinished]
     for windows in state.windows:

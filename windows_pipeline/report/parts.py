@@ -1,4 +1,4 @@
-"""Parts of the page: sections, tables, figures, notes of what is left out."""
+"""Parts of the page: sections, tables, figures, and notes on what is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records in numbers: how late they came, how many windows have, why some count nowhere."""
+"""Statistics of records: lateness, records per window, and reasons why records do not count."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHARE = 0.99
 
 @dataclass(frozen=True)
 class Lateness:
-    """How far records were behind stream time as they arrived.
+    """How far records were behind stream time when they arrived.
 
     Attributes:
         bars: The number of records by lateness.
@@ -66,14 +66,14 @@ def read_lateness(
     """The lateness of the accepted records of some arrival days.
 
     With a grace that is not shorter than a record's lateness, every window of its event time was
-    open as it arrived (rule A5).
+    open when it arrived (rule A5).
 
     Args:
         raw: The table raw_events.
         times: What its records met.
         days: The arrival days.
         graces_ms: Graces, whose share of records is counted.
-        most: So many rows are read at most, but at least a whole day.
+        most: The most rows to read; at least one whole day is read.
     """
     columns = ["arrival_unit", "source_partition", "event_time", "running_max", "batch"]
     reader = _Newest(raw, days, columns, most)
@@ -91,7 +91,7 @@ def read_lateness(
 def read_sizes(
     final: ReadableTable, days: Collection[date], most: int = MOST_ROWS
 ) -> tuple[Bars, date | None]:
-    """How many closed windows have how many records, and the first day read unless all were."""
+    """The closed windows by number of records; and the first day read, None if all were read."""
     reader = _Newest(final, days, ["record_count"], most)
     total: np.ndarray[Any, Any] = np.zeros(len(COUNTS) - 1, np.int64)
     for rows in reader:
@@ -131,7 +131,7 @@ class _Newest:
         self.read_from: date | None = None
 
     def __iter__(self) -> Iterator[pa.Table]:
-        """The rows of each file that has some; a day is read whole."""
+        """The rows of each file that has rows; days are always read whole."""
         read = 0
         for number, day in enumerate(self._days):
             if read >= self._most:

@@ -1,4 +1,4 @@
-"""How long a key was silent: until its next record, which no sliding window shows (rule B8)."""
+"""How long a silence lasts: until the key's next record, which its window does not show (B8)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from windows_pipeline.report.episodes import Episode, Episodes
 from windows_pipeline.windows import SlidingWindows
 
 SilenceSeverities = Mapping[tuple[str, str, datetime], float | None]
-"""The severity of each silence at its end, by rule, key as commands take it, and start."""
+"""The severity of each silence at its end, by rule, key (as commands take it) and start."""
 
 
 def length_decides(windows: Windows) -> bool:
-    """Whether a severity of silences reads how long they lasted, so that alerts do not have it."""
+    """Whether a severity depends on how long a silence lasted; alerts then do not have it."""
     spec = windows.spec
     return (isinstance(spec, SlidingWindows) and spec.emit_empty) and any(
         EPISODE_MS in rule.reads for rule in windows.alerts.values()
@@ -37,18 +37,20 @@ def follow_silences(
     most: int,
     severities: SilenceSeverities = MappingProxyType({}),
 ) -> Episodes:
-    """Sets the end of the episodes that end with a silence: the key's next record.
+    """Ends each episode that ends with a silence at the key's next record.
 
-    Where none came so far, the episode is open, and lasts until the close time. Returns the
-    episodes in the order that follows.
+    If the key has no later record, the episode is open and lasts until the close time.
+
+    Returns:
+        The episodes, sorted again, the worst first.
 
     Args:
         episodes: The episodes, the worst first.
         final: The table final_windows.
         windows: The definition.
         closed_ms: The close time of the newest day; None if it is not known.
-        most: Only so many of the worst silences are followed; of the others it is not known
-            whether they are open.
+        most: How many of the worst silences to follow. Whether the others are open is then
+            unknown.
         severities: The severities of silences, where `length_decides`.
 
     Raises:

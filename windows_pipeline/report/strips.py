@@ -1,4 +1,4 @@
-"""The windows of a key as a strip of a plot: what its rule watches, with the alerts marked."""
+"""The windows of a key as a strip of a plot: the value that a rule watches, and the alerts."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _DAY = "partition.arrival_unit"
 
 @dataclass(frozen=True)
 class TableHealth:
-    """A table as its log has it.
+    """A table as its log describes it.
 
     Attributes:
         name: Its name.

@@ -32,12 +32,12 @@ def trace_command(pipeline: str, alert: str) -> str:
 
 
 def instant_text(instant: datetime) -> str:
-    """An instant in UTC, with milliseconds only where it has any."""
+    """An instant in UTC, with milliseconds only if they are not zero."""
     return time_text(microseconds(instant) // 1_000)
 
 
 def length_text(ms: int) -> str:
-    """A duration, without the parts that are small beside it."""
+    """A duration without its negligible parts."""
     size = abs(ms)
     steps = ((7 * _DAY_MS, _HOUR_MS), (_DAY_MS, _MINUTE_MS), (_HOUR_MS, 1_000))
     step = next((step for least, step in steps if size >= least), 1)

@@ -1,4 +1,4 @@
-"""Names landed files that can't be read, also where a Spark task is what read the file (A8)."""
+"""Names landed files that can't be read, even if a Spark task found the fault (rule A8)."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _read_by_spark(condition: str, uri: str, text: str) -> BadFileError | None:
     file = f"{day.rpartition('/')[2]}/{name}"
     try:
         date.fromisoformat(file.split("/", maxsplit=1)[0])
-    except ValueError:  # a file of a table, whose folder is no day's
+    except ValueError:  # a file of a table, whose folder is not a day's
         return None
     if condition == "FILE_NOT_EXIST":
         return BadFileError(file, "was deleted or renamed while it was read", LAND_AGAIN)

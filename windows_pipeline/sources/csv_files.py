@@ -28,7 +28,7 @@ _HEAD_BYTES = 64 << 10
 _TASK_BYTES = 8 << 20
 """The size of the files that one task reads, unless a single file is larger."""
 _OPEN_BYTES = 1 << 20
-"""What opening a file costs, as the bytes that a task could read meanwhile."""
+"""The cost of opening a file, as the number of bytes that a task could read meanwhile."""
 _LINE_BITS = 33
 """A task numbers its records from its own number times 2 to this power."""
 _SHOWN_CHARACTERS = 500

@@ -25,7 +25,7 @@ def failed(name: str) -> str:
 def with_derived(
     records: DataFrame, source: Source, typed: Callable[[Column, str], Column]
 ) -> DataFrame:
-    """Adds the derived columns to the struct of a record's values, each after those it reads.
+    """Adds the derived columns to the struct of a record's values, each after the columns it reads.
 
     For each derived column, `failed` says whether the expression fails, or its value does not fit
     the column's type; the value is then null.
@@ -59,7 +59,7 @@ def _fitting(value: Column, kind: str, typed: Callable[[Column, str], Column]) -
 
 
 def _number(value: Column, kind: str, typed: Callable[[Column, str], Column]) -> Column:
-    """A number in the column's type, which it must fit as a text in a file must."""
+    """A number in the column's type; it must fit the type, as a text in a file must."""
     if kind == "double":
         # Adding 0.0 turns -0.0 into 0.0.
         return value.cast("double") + F.lit(0.0)

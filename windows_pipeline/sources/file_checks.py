@@ -1,7 +1,7 @@
 """Checks landed files before Spark reads them: name, permission, compression, Parquet's footer.
 
-The driver reads a few bytes of each file. What only the rest of a file shows, a task finds;
-`bad_files.bad_file_in` names the file then.
+The driver reads a few bytes of each file. A task finds faults in the rest of a file, and
+`bad_files.bad_file_in` then names the file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OF_SPARK = "_metadata"
 """The column that Spark adds to the rows of a file, with the file's path and name."""
 _MOST_COLUMNS = MAX_FILE_COLUMNS["Parquet"]
 _MOST_LEVELS = 50
-"""How deep types may be nested; Arrow reads 100 levels, and beyond some thousands stacks end."""
+"""How deep types may be nested: Arrow reads 100 levels; some thousands overflow stacks."""
 _OF_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
 """What follows the 4 bytes of a bzip2 header: a block, or the end of a file without a byte."""
 _NANOSECONDS = (
@@ -45,7 +45,7 @@ _TYPES_OF_SPARK = {
     "time32[": _TIME_OF_DAY,
     "time64[ns": _TIME_OF_DAY,
 }
-"""Arrow's types that Spark refuses in Parquet: how an error calls them, and the fix."""
+"""Arrow's types that Spark refuses in Parquet: what an error calls them, and the fix."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class LandedFile:
 
 
 def require_readable(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -> None:
-    """Requires that files have names that Spark reads, open, and begin as their names say.
+    """Requires that Spark reads the files' names, and that the files open and begin as named.
 
-    Spark silently reads no line of some files that are not compressed as their names say, or cut.
+    If a file is cut, or not compressed as its name says, Spark may silently read no line of it.
 
     Raises:
         BadFileError: Files are bad; the error names all of them.
@@ -96,12 +96,12 @@ def _require_readable(filesystem: fs.FileSystem, file: LandedFile) -> None:
             "compress it, or rename it",
         )
     elif ending == ".bz2" and not head[4:].startswith(_OF_BLOCKS):
-        # Spark reads no line of such a file, without a word.
+        # Spark silently reads no line of such a file.
         raise BadFileError(str(file), "can't be read (the compression is cut)", LAND_AGAIN)
 
 
 def require_may_be_empty(day: date, name: str, kind: str) -> None:
-    """Requires that a file without a byte may be so, before a stream passes over it.
+    """Requires that a file's format allows it to be empty, before a stream skips the empty file.
 
     Args:
         day: The day of its folder.
@@ -109,16 +109,16 @@ def require_may_be_empty(day: date, name: str, kind: str) -> None:
         kind: Its format.
 
     Raises:
-        BadFileError: It is compressed or Parquet.
+        BadFileError: The file is compressed or Parquet, so it cannot be empty.
     """
     ending = next(filter(name.endswith, _MAGIC), ".parquet" if kind == "parquet" else None)
     if ending is not None:
-        # A stream that was running when the file came never reads a file of its name again.
+        # A stream that was running when the file came never reads another file of that name.
         raise _without_byte(day, name, ending, "remove it, and land the file under another name")
 
 
 def _without_byte(day: date, name: str, ending: str, fix: str) -> BadFileError:
-    """The error of a failed upload: what compresses nothing still writes a header."""
+    """The error of a failed upload: even a compressed empty text has a header."""
     what = "a Parquet file" if ending == ".parquet" else f"a file whose name ends with {ending}"
     cause = f"has no byte, and {what} is never empty: it is cut"
     return BadFileError(f"{day}/{name}", cause, fix)
@@ -136,7 +136,7 @@ def _require_text(file: LandedFile, head: bytes) -> None:
 
 
 def require_name(day: date, name: str, *, is_text: bool) -> None:
-    """Requires that Spark can read a file of a name.
+    """Requires that Spark can read a file with this name.
 
     Raises:
         BadFileError: The name is not UTF-8, or holds a colon.
@@ -149,7 +149,7 @@ def require_name(day: date, name: str, *, is_text: bool) -> None:
 
 
 def _require_names(schema: pa.Schema, file: LandedFile) -> None:
-    """Requires names of columns and of their fields that Spark can distinguish, at few levels."""
+    """Requires that Spark can tell the names of columns and fields apart, and limits nesting."""
     levels = [(0, schema.names, list(schema.types))]
     while levels:
         level, names, kinds = levels.pop()

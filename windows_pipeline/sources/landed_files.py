@@ -79,7 +79,7 @@ class FileState(NamedTuple):
     written_ms: int | None
 
     def __str__(self) -> str:
-        """The file, as an error about it names it."""
+        """The file's name in errors."""
         return in_a_line(f"{self.day}/{self.name}")
 
 
@@ -89,7 +89,7 @@ class FolderState(NamedTuple):
     Attributes:
         is_marked: Whether it has a file `_SUCCESS`, which says that the day is complete.
         digest: A text that changes with the name, size or time of writing of any entry of the
-            folder, also of entries that are not read.
+            folder, including entries that are not read.
     """
 
     is_marked: bool
@@ -165,7 +165,7 @@ def _entries_in(root: _Root, path: str) -> list[_Entry]:
 
 
 def _listed(root: _Root, folder: str) -> list[_Entry]:
-    """The entries of a folder; where Arrow fails on names that are not UTF-8, Python lists."""
+    """The entries of a folder. Python lists those with names that are not UTF-8, as Arrow fails."""
     infos = root.filesystem.get_file_info(fs.FileSelector(folder))
     try:
         return list(map(_entry, infos))
@@ -225,7 +225,7 @@ def read_landed(
 
     Links, folders, and files whose names start with ``_`` or ``.`` are not read; see
     `skipped_names`. The end of a file's name says how it is compressed (``.gz``). Blank lines are
-    skipped. Fields that the source doesn't declare are ignored, but stand in `original`. The driver
+    skipped. Only `original` has the fields that the source doesn't declare. The driver
     lists folders and reads the heads of CSV and Parquet files; only Spark's tasks read records.
 
     Args:
@@ -275,7 +275,7 @@ def require_readable_days(source: Source, path: str, days: Iterable[date]) -> No
 
 
 def require_listed(path: str, kind: str) -> None:
-    """Requires that a stream misses no bad file: Spark lists some of them without a word.
+    """Requires that a stream misses no bad file: Spark silently skips some bad files.
 
     Args:
         path: The folder of day folders.

@@ -23,7 +23,7 @@ _FULL_DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
 _NUMBER = r"^\s*[+-]?(?=\.?\d)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?\s*$"
 """A number: whole digits, digits after the point, and a power of ten of at most 3 digits."""
 _FINE_PLACES = 12
-"""So many digits after the point decide an instant; further ones are cut off."""
+"""How many digits after the point decide an instant; further digits are cut off."""
 _FINE = rf"^(\s*[+-]?\d*\.\d{{{_FINE_PLACES}}})\d+(\s*)$"
 _SECOND_MICROS = 1_000_000
 _POINT_ZERO = r"^\s*[+-]?\d+\.0*\s*$"
@@ -172,7 +172,7 @@ def _null_before(source: Source) -> dict[str, Column]:
 
 
 def _value(name: str, source: Source) -> Column:
-    """The value of a column that records hold; null if the text is no value of the type."""
+    """The value of a column that records hold; null if the text is not a value of the type."""
     column, text = source.long_forms.get(name), F.col(name)
     if column is not None and column.zone is not None:
         return _if_short(text, in_years(local_instant(text, column.zone, _FULL_DATE)))
@@ -180,7 +180,7 @@ def _value(name: str, source: Source) -> Column:
 
 
 def _typed(text: Column, kind: str) -> Column:
-    """The value of a text in a type; null if the text is no value of the type."""
+    """The value of a text in a type; null if the text is not a value of the type."""
     return text if kind == "string" else _if_short(text, _of_short(text, kind))
 
 
@@ -251,7 +251,7 @@ def _since_1970(text: Column, kind: str) -> Column:
 
 
 def _places(text: Column) -> Column:
-    """How many digits after the point a number needs; null if the text is no number."""
+    """How many digits after the point a number needs; null if the text is not a number."""
     whole, after, exponent = (F.regexp_extract(text, _NUMBER, part) for part in (1, 2, 3))
     digits = F.concat(whole, after)
     zeros_at_end = F.length(digits) - F.length(F.rtrim(digits, F.lit("0")))

@@ -20,7 +20,7 @@ def in_years(value: Column) -> Column:
 
 
 def years_ms(first: int, last: int) -> tuple[int, int]:
-    """The first ms of a year, and the last ms of another one, in UTC."""
+    """The first ms of a year and the last ms of another year, in UTC."""
     since_1970 = (date(first, 1, 1).toordinal(), date(last, 12, 31).toordinal() + 1)
     begin, beyond = ((day - date(1970, 1, 1).toordinal()) * _DAY_MS for day in since_1970)
     return begin, beyond - 1

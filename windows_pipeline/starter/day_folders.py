@@ -35,7 +35,7 @@ from windows_pipeline.starter.text_records import (
 _BATCH = 20_000
 """How many records of a text file are in memory at once."""
 _MOST_DAYS = 3_700
-"""More days than ten years have: the column is hardly the arrival."""
+"""The longest span of arrival days, some ten years: a longer one is hardly the arrival's."""
 _WRITERS = 200
 """How many Parquet files are open at once."""
 _EPOCH = date(1970, 1, 1)
@@ -43,10 +43,10 @@ _EPOCH = date(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class ArrivalDay:
-    """How a copy finds out each record's arrival day.
+    """How a copy finds each record's arrival day.
 
     Attributes:
-        column: The column of times that says the day.
+        column: The column of times that the day is taken from.
         type: The column's type.
         by_line: Whether lines arrive in their order: a line's day is that of the largest time so
             far. Otherwise each record has the day of its own time.
@@ -73,11 +73,11 @@ class CopiedDays:
 
 
 def copy_by_day(files: SampleFiles, target: Path, root: Path, arrival: ArrivalDay) -> CopiedDays:
-    """Copies files into day folders: lines and rows stay as they are, each on its arrival day.
+    """Copies files into day folders: each line or row goes unchanged to its arrival day.
 
-    A record without a readable time goes with the record before it: the pipeline rejects it there.
-    Files that are in day folders already stay on their days. The folder appears whole or not at
-    all.
+    A record without a readable time goes to the day of the record before it, where the pipeline
+    rejects it. Files that are already in day folders stay on their days. The folder appears whole
+    or not at all.
 
     Args:
         files: The files.
@@ -152,7 +152,7 @@ def _copy_file(file: SampleFile, folder: Path) -> None:
 class _Days:
     """Finds the days of one batch of records after another.
 
-    A time after tomorrow says no day: the pipeline rejects the record as too far ahead.
+    A time after tomorrow is ignored: the pipeline rejects its record as too far ahead.
     """
 
     def __init__(self, arrival: ArrivalDay) -> None:

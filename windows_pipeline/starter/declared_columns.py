@@ -21,15 +21,15 @@ from windows_pipeline.text.yaml_text import read_yaml
 _SHARE = Share(records=2_000, text_bytes=1 << 20)
 _MOSTLY = 0.5
 _MOST_DAYS = 10
-"""How many days to look at before giving up: days without events are empty."""
+"""How many days to look at, as days without events are empty."""
 
 
 def column_warnings(file: Path, source: Source, landing: str) -> list[str]:
     """Warns of declared columns that do not fit the newest landed records.
 
     Names each column of type `timestamp` or `date` that mostly holds numbers since 1970, and each
-    column that no record of a sample has. Where this machine cannot see or read the files, there
-    is nothing to warn of.
+    column that no record of a sample has. If this machine cannot read the files, there is no
+    warning.
 
     Args:
         file: The pipeline's file, for the line.
@@ -46,12 +46,12 @@ def column_warnings(file: Path, source: Source, landing: str) -> list[str]:
     try:
         sample = read_sample(files, _SHARE, source.encoding or UTF_8)
     except (OSError, ValueError, pa.ArrowException):
-        return []  # a run names what it cannot read
+        return []  # a run reports files that it cannot read
     document = read_yaml(file)
     return [
         f"{file}:{document.line(('source', 'columns', name))}: source.columns.{name}: {text}"
         for name in source.columns_on(date.fromisoformat(day))
-        # A sample has the fields of records, not those within them.
+        # A sample has the top fields of records, not nested ones.
         if len(path := source.paths[name]) == 1
         and (text := _problem(sample, path[0], source.read_types[name], day)) is not None
     ]
@@ -67,7 +67,7 @@ def _newest_files(folder: Path) -> tuple[str, SampleFiles] | None:
         try:
             return name, find_files(folder / name)
         except (OSError, ValueError):
-            continue  # a day without events, or with files that a run names
+            continue  # a day without events, or with files that a run reports
     return None
 
 

@@ -1,4 +1,4 @@
-"""Leads from a sample to a pipeline: what each step finds, and what the user may choose instead."""
+"""Makes a pipeline from a sample in steps; the user may override what a step finds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from windows_pipeline.text.locations import resolve
 from windows_pipeline.text.problems import listed, nearest
 
 _OLD = timedelta(days=7)
-"""Data that ended longer ago is taken for a sample of the past."""
+"""A sample whose newest record is older than this is a sample of the past."""
 _CHOSEN = "as you chose"
 
 
@@ -54,7 +54,7 @@ class Created:
 
 
 class NewPipeline:
-    """A pipeline that grows from a sample, step by step, in the order of the methods.
+    """Builds a pipeline from a sample, step by step, in the order of the methods.
 
     Attributes:
         files: The files of the sample.
@@ -81,13 +81,13 @@ class NewPipeline:
 
         Raises:
             FileNotFoundError: The sample does not exist.
-            ValueError: The name is taken or no pipeline's, or the sample cannot be read.
+            ValueError: The name is taken or not valid, or the sample cannot be read.
         """
         self._name = name
         self._settings = settings
         self._file = require_new_name(name, settings.pipelines)
         self.files = find_files(root)
-        self._require_place()
+        self._require_free_paths()
         self.sample = read_sample(self.files, share)
         self.columns = dict(guess_columns(self.sample.columns, self.sample.natives))
         self.left_out: dict[str, str] = {}
@@ -157,7 +157,7 @@ class NewPipeline:
     def choose_windows(
         self, kind: Kind = "sliding", size_ms: int | None = None, grace_ms: int | None = None
     ) -> Proposal:
-        """Proposes windows; what is chosen stays."""
+        """Proposes windows, and keeps what the user has chosen."""
         name = guess_value(self._declared(), {*self._times, self.key.name})
         value = None if name is None else self.columns[name]
         times = keyed_times(self.arrived, self.columns[self.key.name], value)
@@ -229,7 +229,7 @@ class NewPipeline:
         """Leaves out the columns that a pipeline cannot declare.
 
         Raises:
-            ValueError: A column with a role is one of them.
+            ValueError: A column with a role cannot be declared.
         """
         roles = {"key": self.key.name, "event_time": self.event_time.name}
         roles["arrival"] = self.arrival.name
@@ -245,11 +245,11 @@ class NewPipeline:
                     "in the files, or name another one"
                 )
 
-    def _require_place(self) -> None:
+    def _require_free_paths(self) -> None:
         """Requires that the sample can be landed, before anybody answers questions.
 
         Raises:
-            ValueError: The settings' landing is no local folder, or the folder to make exists.
+            ValueError: The settings' landing is not a local folder, or the folder to make exists.
         """
         landing = self._settings.landing
         if "://" in landing:

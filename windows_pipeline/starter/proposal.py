@@ -25,7 +25,7 @@ _RECORDS_A_WINDOW = 5
 _REGULAR_SHARE = 0.5
 _FEWEST_GAPS = 10
 _SILENCE_GAPS = 3
-"""How many usual gaps between records are a silence."""
+"""A gap between records of this many usual gaps is a silence."""
 _RARE = 0.99
 _HOPS = 4
 _LONGEST_NAME = 100
@@ -125,7 +125,7 @@ def _numbers(column: SampleColumn) -> np.ndarray:
 
 
 def is_heartbeat(times: KeyedTimes) -> bool:
-    """Whether each key has records at regular times, and nothing to aggregate."""
+    """Whether each key's records come at regular times and have nothing to aggregate."""
     gaps = times.gaps_ms
     if times.values is not None or len(gaps) < _FEWEST_GAPS:
         return False
@@ -142,7 +142,7 @@ def propose_size(times: KeyedTimes) -> int:
     usual = int(np.median(gaps))
     if is_heartbeat(times):
         size = rounded_up(_SILENCE_GAPS * usual)
-        # Where the sample holds silences, they should be seen.
+        # Silences in the sample should show.
         return size if size < gaps.max() else min(size, rounded_up(2 * usual))
     return min(
         rounded_up(max(_RECORDS_A_WINDOW * usual, 60_000)), max(rounded_down(span // 10), 1_000)

@@ -112,12 +112,12 @@ def guess_arrival(columns: Mapping[str, SampleColumn], event_time: str) -> Choic
 
 
 def _lateness_is_absurd(us: np.ndarray) -> bool:
-    """Whether records stand so far from the order of time that lines can't be the arrival."""
+    """Whether records are so far out of time order that line order can't be the arrival."""
     if len(us) < 2:
         return False
     behind = np.maximum.accumulate(us) - us
     span = us.max() - us.min()
-    # Records of several days, of which many stand more than a tenth of the whole time too late.
+    # More than 5 % of the records are behind by over a day and over a tenth of the whole span.
     return bool(np.quantile(behind, 0.95) > max(DAY_US, span / 10))
 
 

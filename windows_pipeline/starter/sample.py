@@ -50,11 +50,11 @@ class Sample:
     Attributes:
         columns: The values of each column as a pipeline reads them: texts, null where a record
             has none.
-        natives: The types that Parquet files declare, in a pipeline's words; text files have none.
+        natives: The types that Parquet files declare, as pipelines name them; empty for text files.
         day: Each record's day folder, in days since 1970; 0 where there are no day folders.
-        is_share: Whether there are more records than these.
+        is_share: Whether the files have more records than the sample.
         broken: How many records cannot be read: a pipeline rejects them.
-        not_text: How many of these hold bytes, or escapes of JSON, that are no text.
+        not_text: How many of the broken records hold bytes, or escapes of JSON, that are not text.
         repeated: The names that a CSV header has twice.
         delimiter: The character between the fields of CSV files.
     """
@@ -74,7 +74,7 @@ class Sample:
         return len(self.day)
 
     def why_broken(self, kind: str) -> str:
-        """Says of the records that cannot be read how many are no text, and the fix."""
+        """Says how many of the records that cannot be read are not text, and the fix."""
         if not self.not_text:
             return ""
         if kind != "csv":
@@ -89,7 +89,7 @@ _Part = tuple[SampleFile, int, int]
 """A file, and the bytes of it to read, decompressed: from, to."""
 _Records = Callable[[Iterator[bytes]], Iterator[TextRecord]]
 _EXPANSION = 8
-"""How many bytes of text a byte of a compressed file stands for, roughly."""
+"""Roughly how many bytes of text a byte of a compressed file decompresses to."""
 
 
 def read_sample(files: SampleFiles, share: Share | None = None, encoding: str = UTF_8) -> Sample:
@@ -169,13 +169,13 @@ def _read_json(files: SampleFiles, share: Share) -> Sample:
 
 
 class _Taken:
-    """The records of the beginning and the end of text files.
+    """Records from the beginning and the end of text files.
 
     Attributes:
         records: The records that can be read.
         days: The day folder of each of them.
         broken: How many records cannot be read.
-        not_text: How many of these are no text.
+        not_text: How many of the broken records are not text.
         is_share: Whether the files have more records.
     """
 
@@ -184,7 +184,7 @@ class _Taken:
         head, tail = _parts(files.files, share.text_bytes)
         self.is_share = bool(tail)
         half = share.records // 2
-        # A small sample is in `head` as a whole: its first and last records are kept.
+        # `head` contains a small sample as a whole, so its first and last records are complete.
         first: list[tuple[TextRecord, date | None]] = []
         last: deque[tuple[TextRecord, date | None]] = deque(maxlen=half)
         dropped = 0
@@ -229,7 +229,7 @@ class _Taken:
 
 
 def _parts(files: Sequence[SampleFile], most: int) -> tuple[list[_Part], list[_Part]]:
-    """Chooses which bytes of the files to read: of small files all, else head and tail."""
+    """Chooses the bytes to read: all of small files, the head and the tail of large ones."""
     sizes = [file.size_bytes * (_EXPANSION if file.is_compressed else 1) for file in files]
     if sum(sizes) <= most:
         # A compressed file may hold more than expected.

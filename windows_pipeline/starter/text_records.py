@@ -72,7 +72,7 @@ def open_text(file: SampleFile) -> IO[bytes]:
 
 
 def lines_of(stream: IO[bytes], path: Path) -> Iterator[bytes]:
-    """Yields the lines of a stream from where it stands, without a byte order mark.
+    """Yields the lines of a stream from its position on, without a byte order mark.
 
     Raises:
         ValueError: A line is longer than 16 MiB, or the file is not compressed as its name says,
@@ -109,7 +109,7 @@ def _why_unreadable(path: Path, error: Exception) -> str:
 
 
 def read_header(file: SampleFile, encoding: str = UTF_8) -> Header:
-    """Returns the header of a CSV file; its delimiter is the one that gives most columns.
+    """Returns the header of a CSV file, read with the delimiter that gives most columns.
 
     Raises:
         ValueError: The line is longer than 16 MiB, or no text of the encoding.

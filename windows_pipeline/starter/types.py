@@ -23,7 +23,7 @@ _TIMES = ("timestamp", "date", *EPOCHS)
 NUMBERS = ("bigint", "double")
 _MONEY_DIGITS = 18
 _DOUBLE_DIGITS = 15
-"""A double holds every decimal number of so many digits."""
+"""Every decimal number with at most this many digits survives conversion to a double."""
 _SHARE_THAT_FITS = 0.99
 _LARGEST_DOUBLE = 1.7976931348623157e308
 _PLAUSIBLE = {True: (1990, 2100), False: (2000, 2060)}

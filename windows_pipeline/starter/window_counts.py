@@ -1,4 +1,4 @@
-"""Counts and averages of the windows in a sample: good enough for a threshold, not the results."""
+"""Counts and averages of a sample's windows: approximate, to propose a threshold."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Reads and writes small tables on the driver with delta-rs, without Spark jobs.
 
-Spark's Delta runs jobs to find out a table's version before it reads or writes, about a second for
-a small table. delta-rs reads the same log in milliseconds. The driver uses delta-rs for tables in
-local folders. Tables in an object store are left to Spark, which has the credentials.
+Before it reads or writes, Spark's Delta runs jobs to find a table's version, which takes about a
+second for a small table. delta-rs reads the same log in milliseconds. The driver uses delta-rs for
+tables in local folders. Tables in an object store are left to Spark, which has the credentials.
 
 Both writers keep Delta's protocol: only one writer can create the file of a commit, `txn` records
 which micro-batches a table holds, and the change data feed holds overwritten rows.
@@ -59,7 +59,7 @@ _CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _DEFAULT_CHECKPOINT_INTERVAL = "10"
 _CLEANUP = "delta.enableExpiredLogCleanup"
 _LOG = logging.getLogger(__name__)
-# delta-rs has another default interval of checkpoints than Delta, so this module makes them.
+# delta-rs and Delta differ in their default checkpoint interval, so this module makes checkpoints.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 # Gzip is the only Parquet codec whose checksum every reader verifies; level 1 costs little.
 _COMPRESSION: Any = {"compression": "GZIP", "compression_level": 1}
@@ -235,7 +235,7 @@ def rows_by_arrival_unit(location: str) -> dict[date, int] | None:
 def rows(location: str, columns: Sequence[str]) -> pa.Table:
     """All rows of a small, unpartitioned table.
 
-    Reads file by file, because Arrow's scanner leaves threads behind, and a process that exits just
+    Reads file by file: Arrow's scanner leaves threads behind, with which a process that exits right
     after reading a small table sometimes aborts (pyarrow 26, deltalake 1.6).
     """
     table = _opened(location)
@@ -260,7 +260,7 @@ def can_write(location: str) -> bool:
 def fits_in_driver(
     spark: SparkSession, schema: T.StructType, row_count: int, limit_setting: str = RESULT_LIMIT
 ) -> bool:
-    """Whether Spark's limit of results lets the driver collect so many rows of these columns.
+    """Whether Spark's limit of results lets the driver collect that number of rows.
 
     Args:
         spark: The session.
@@ -270,7 +270,7 @@ def fits_in_driver(
     """
     size = spark.conf.get(limit_setting, None)
     limit = _DEFAULT_RESULT_LIMIT if size is None else bytes_of_size(size)
-    # Without a limit of Spark, the driver's Python still has one.
+    # Even without a limit of Spark, the driver's Python needs a limit.
     return row_count * sum(map(_bytes_of, schema)) <= (limit or _DEFAULT_RESULT_LIMIT)
 
 
@@ -399,7 +399,7 @@ def _writer_properties(table: DeltaTable, schema: pa.Schema) -> WriterProperties
     """Compression, encodings and statistics: Gzip; DELTA_BINARY_PACKED for integers and times.
 
     Neighbouring values differ little, so this halves the size of dictionaries and writes faster.
-    Only the columns that the table has statistics of get smallest and largest values.
+    Only columns for which the table has statistics get smallest and largest values.
     """
     named = table.metadata().configuration.get(STATISTICS_COLUMNS)
     with_bounds = schema.names if named is None else named.split(",")

@@ -1,4 +1,4 @@
-"""Rows of a micro-batch that several steps use, computed once: on the driver, or in Spark."""
+"""Rows of a micro-batch that are computed once for several steps, on the driver or in Spark."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class FetchedRows:
 def fetched_rows(rows: DataFrame, *, may_fetch: bool) -> FetchedRows:
     """Computes rows once, and collects them to the driver if possible.
 
-    Collected rows need no checkpoint of Spark, and are not collected again for each table. Rows in
-    Spark are checkpointed, so that further queries do not analyse the plan that made them.
+    Collected rows need no Spark checkpoint, and no table collects them again. Rows that stay in
+    Spark are checkpointed, so that later queries do not analyse the plan that made them.
 
     Args:
         rows: The rows.

@@ -1,7 +1,7 @@
 """Converts between the engine's milliseconds and day numbers and the tables' timestamps and days.
 
 Elsewhere a time is milliseconds since 1970 in UTC, in a column whose name ends in `_ms`. Times from
-outside become milliseconds where they come in: `dataframe.inputs` and `sources.validation`.
+outside are converted to milliseconds in two modules: `dataframe.inputs` and `sources.validation`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Joins frames by columns of a window, of which the key may be null (rule A9)."""
+"""Joins frames by a window's columns; the key may be null (rule A9)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from windows_pipeline.text.counts import counted
 
 @dataclass(frozen=True)
 class Maintained:
-    """What maintenance did to a table.
+    """The result of a table's maintenance.
 
     Attributes:
         arrival_units: The arrival units whose files were joined and clustered.
@@ -40,7 +40,7 @@ def maintain(spark: SparkSession, table: Table) -> Maintained:
 
     Rows do not change, and time travel and the change data feed keep working: only files unused
     for the table's retention (`delta.deletedFileRetentionDuration`, a week by default) are
-    deleted. Repeating it does nothing; after a crash, run it again.
+    deleted. Maintenance is idempotent; after a crash, run it again.
 
     Args:
         spark: The session.

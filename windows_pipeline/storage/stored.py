@@ -23,7 +23,7 @@ from windows_pipeline.text.paths import literal
 
 _LOG = logging.getLogger(__name__)
 _MOST_FILES = 1_000
-"""At most so many files are passed to Spark by name; for more, Spark's Delta reads the table."""
+"""The most files to pass to Spark by name; for more, Spark's Delta reads the table."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class StoredTable(TableSpec):
             return spark.read.format("delta").load(self.location)
         if not paths:
             return small_frame(spark, [], self.schema)
-        # Naming the version's files saves the jobs by which Spark would list them.
+        # Naming the version's files saves the Spark jobs that would list them.
         files = (
             spark.read.schema(self.schema)
             .option("basePath", self.location)
@@ -164,7 +164,7 @@ class StoredTable(TableSpec):
         return found
 
     def remember_files(self, spark: SparkSession | None = None) -> None:
-        """Keeps digests of the files that were committed; call it after each write.
+        """Stores digests of the committed files; call this after each write.
 
         Tables in an object store get none: Spark has the keys, and the store its own checksums.
         Where digests cannot be written, the table is right, and the next write or check adds them.
@@ -180,7 +180,7 @@ class StoredTable(TableSpec):
             _LOG.warning("%s: digests of its files were not stored", self.name, exc_info=True)
 
     def take_out_missing_files(self) -> None:
-        """Takes the data files that are gone out of the newest version; the driver must reach it.
+        """Removes lost data files from the newest version; the driver must have access to it.
 
         Raises:
             TableDamagedError: The log cannot be read.
@@ -211,7 +211,7 @@ class StoredTable(TableSpec):
 
     @property
     def sql_path(self) -> str:
-        """The table as SQL names it by its location."""
+        """The table's name in SQL, by its location."""
         escaped = self.location.replace("`", "``")
         return f"delta.`{escaped}`"
 

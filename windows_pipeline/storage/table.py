@@ -35,9 +35,9 @@ _DIGEST = "windows_pipeline.digest"
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _FILES_A_BATCH = 2
-"""A micro-batch writes at most so many files; maintenance joins them."""
+"""The most files that a micro-batch writes; maintenance joins them."""
 _ROWS_OF_A_TASK = 10_000
-"""One task sorts up to so many rows."""
+"""The most rows that one task sorts."""
 _REBUILDING = "windows_pipeline.rebuilding"
 """The table property of an unfinished rebuild; its value says which step comes next."""
 _TO_BE_REPLACED, _REPLACED = "to be replaced", "replaced"
@@ -400,7 +400,7 @@ class Table(StoredTable):
         self.remember_files(added.sparkSession)
 
     def fits_in_driver(self, spark: SparkSession, row_count: int) -> bool:
-        """Whether the driver may collect so many of the table's rows and write them itself."""
+        """Whether the driver may collect that number of the table's rows and write them itself."""
         return self._can_write(spark) and delta_rs.fits_in_driver(spark, self.schema, row_count)
 
     @_named
@@ -443,7 +443,7 @@ class Table(StoredTable):
 
 def _default_properties(spark: SparkSession) -> dict[str, str]:
     """The default properties of new tables in Spark's configuration."""
-    # One query reads all properties; `spark.conf.getAll` asks for each, which takes a second.
+    # One query reads all properties; `spark.conf.getAll` queries each, which takes a second.
     configured = spark.sql("SET").collect()
     return {
         f"delta.{name.removeprefix(_DEFAULTS)}": text

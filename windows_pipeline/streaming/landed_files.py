@@ -44,7 +44,7 @@ class _File(NamedTuple):
 
     @property
     def in_errors(self) -> str:
-        """How an error about the file names it."""
+        """The file's name in errors."""
         return in_a_line(f"{self.day}/{self.name}")
 
 

@@ -1,4 +1,4 @@
-"""Runs tasks side by side: what takes long about a small commit is waiting."""
+"""Runs tasks at the same time, because a small commit mostly waits."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 def together(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """Runs tasks at once; all have ended when it returns what they return, in their order.
+    """Runs tasks at the same time, waits for all, and returns their results in order.
 
     Raises:
-        Exception: What the first of them that failed raised.
+        Exception: A task failed; the error is that of the first failed task in order.
     """
     if not tasks:
         return []

@@ -119,14 +119,14 @@ class Stream:
             query.stop()
 
     def _require_listed(self) -> None:
-        """Requires files that Spark lists; it passes over some bad ones without a word.
+        """Requires that Spark lists all files: it silently skips some bad files.
 
         Raises:
-            BadFileError: Spark would pass over files.
+            BadFileError: Spark would silently skip files.
         """
         source = self.pipeline.source
         if source.is_landed:
-            with suppress(FileNotFoundError):  # a folder may be gone meanwhile
+            with suppress(FileNotFoundError):  # a folder may have been removed meanwhile
                 require_listed(resolve(source.required_path, self.settings.landing), source.format)
 
 
@@ -230,7 +230,7 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
 
 
 def _refuse_damaged_checkpoint(pipeline: Pipeline, settings: Settings) -> None:
-    """Refuses a local checkpoint whose files are not as Spark wrote them; Spark may not notice.
+    """Refuses a local checkpoint with damaged files, which Spark may not notice.
 
     Raises:
         StreamBehindError: A file is damaged.
@@ -272,12 +272,12 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
     of_windows = (window_tables(pipeline, name, settings.warehouse) for name in pipeline.windows)
     may_be_empty = [tables.corrections for tables in of_windows]
     quarantined_files = source_tables(pipeline, settings.warehouse).quarantined_files
-    # Of episodes before the pipeline notified anybody there is nothing to say.
+    # Episodes from before the pipeline had targets are not notified.
     notified = [notifications(pipeline, name, settings.warehouse) for name in pipeline.windows]
     may_be_empty += [table for table in (quarantined_files, *notified) if table is not None]
     tables = all_tables(pipeline, settings.warehouse)
     for table in tables:
-        if table.exists(spark):  # a changed definition is another error than a new one
+        if table.exists(spark):  # a changed definition has another error than a new table
             table.require(spark)
     lacking = [
         table for table in tables if came and table not in may_be_empty and not table.exists(spark)
@@ -294,8 +294,8 @@ def _require_finished_before(
 ) -> None:
     """Requires that no micro-batch is unfinished when a table is added.
 
-    The new table needs a rebuild, which waits for the micro-batch's end; and the micro-batch, run
-    again, would wait for the rebuild.
+    Otherwise they would block each other: the new table needs a rebuild, which waits for the end
+    of the micro-batch, and the micro-batch, run again, would wait for the rebuild.
 
     Raises:
         StreamBehindError: A micro-batch is unfinished.
@@ -352,7 +352,7 @@ def _followed_topic(spark: SparkSession, pipeline: Pipeline) -> FollowedTopic | 
 
 
 class _Batches:
-    """Ingests one micro-batch after the other."""
+    """Ingests micro-batches one after another."""
 
     def __init__(
         self,
@@ -387,11 +387,11 @@ class _Batches:
         try:
             self._ingest(rows, number)
         except Exception as error:
-            self.error = error  # Spark raises an exception of its own, with the text alone
+            self.error = error  # Spark raises its own exception, which has only the text
             raise
 
     def _ingest(self, rows: DataFrame, number: int) -> None:
-        # A correction or rebuild that began since computes without this micro-batch.
+        # A correction or rebuild that has begun since then does not read this micro-batch.
         _refuse_while_correcting(self._spark, self._pipeline, self._settings)
         _refuse_while_rebuilding(self._spark, self._pipeline, self._settings)
         state = self._state_before(number)

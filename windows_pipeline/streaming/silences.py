@@ -82,7 +82,7 @@ class SilencesBefore:
         final = self.job.window_tables.final_windows.read(spark, since_ms=since_ms)
         end_ms = timestamp_to_ms("window_end")
         is_since = end_ms >= literal(since_ms, end_ms)
-        coarse_ms = coarse_from_ms(since_ms, self.closing.after_ms)  # with it Spark skips files
+        coarse_ms = coarse_from_ms(since_ms, self.closing.after_ms)  # lets Spark skip files
         may_be_since = F.col("window_end") >= ms_to_timestamp(F.lit(coarse_ms))
         return final.where(may_be_since & is_since & self.is_earlier).select(*silences.SEEN)
 

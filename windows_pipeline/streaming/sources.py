@@ -23,8 +23,8 @@ from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION
 from windows_pipeline.text.references import resolved
 
 _BEGUN, _READ_FROM = "windows_pipeline_begun", "windows_pipeline_file"
-"""Columns that a stream adds to records that lie in no day's folder: when the micro-batch was
-begun (the same when it is run again after a kill), and the file that holds the record."""
+"""Columns that a stream adds to records outside day folders: when the micro-batch began (a batch
+that is run again after a kill keeps this time), and the file that holds the record."""
 _ASKING_THREADS = 16
 """An object store answers in tens of milliseconds: ask for many files at once."""
 
@@ -34,8 +34,8 @@ def open_stream(
 ) -> tuple[DataFrame, Landing]:
     """Opens a pipeline's source as a stream.
 
-    Landed files and the files of a Delta table come in the order in which they were written; of a
-    Delta table only added rows are read. A record's arrival day is that of its folder, or that of
+    Landed files and the files of a Delta table come in the order in which they were written; from
+    a Delta table only added rows are read. A record's arrival day is that of its folder, or that of
     an earlier file if later; without folders it is the day (UTC) on which the micro-batch began.
 
     Returns:
@@ -140,7 +140,7 @@ def _with_reserved(records: DataFrame, columns: Mapping[str, Column]) -> DataFra
     """Adds the stream's reserved columns to the records.
 
     Raises:
-        ValueError: The records have a column of such a name.
+        ValueError: The records already have a column with a reserved name.
     """
     for name in {*columns} & set(map(str.lower, records.columns)):
         raise ValueError(f"source column {name!r} is reserved; rename it")

@@ -53,7 +53,7 @@ class ComputedBatch(NamedTuple):
             run in any order.
         late: How many records are late: every window that would have held the record is closed.
         failed: How many closed windows have an aggregate that can't be computed (rule G3).
-        undecided: In how many of these a rule reads such an aggregate.
+        undecided: In how many of the failed windows an alert rule reads the failed aggregate.
     """
 
     appends: list[Callable[[], None]]
@@ -92,7 +92,7 @@ class BatchWindows:
         job: The definition and its tables.
         batch: The micro-batch's number.
         fresh: The micro-batch's records, as rows of raw_events; computed already.
-        record_count: How many records these are.
+        record_count: The number of records in `fresh`.
         before: The state of the log before the micro-batch.
         after: The state of the log with the micro-batch.
         append: Appends rows to a table.
@@ -113,7 +113,7 @@ class BatchWindows:
         records = self.job.in_shards(passing(marked))
         wanted = records
         if not (windows.partial_results or isinstance(windows.spec, (SessionWindows, GracedRows))):
-            # A session that goes on after the close time is open, so all its records are needed;
+            # A session that extends beyond the close time is open, so all its records are needed;
             # rows with a grace are counted in order of arrival.
             time_ms = F.col("_event_time_ms")
             wanted = records.where(time_ms < literal(self._scope.closing.after_ms, time_ms))
@@ -185,7 +185,7 @@ class BatchWindows:
     def _records(self) -> DataFrame:
         """The micro-batch's records, and earlier records that its windows or late records need.
 
-        Marked by the definition's filter: firings need all of them.
+        The records are marked by the definition's filter, as firings need all of them.
         """
         if self._from_ms > NEVER_MS:
             earlier = self._earlier(self._from_ms)
@@ -221,7 +221,7 @@ class BatchWindows:
     def _not_before(self, from_ms: int) -> Column:
         """An instant at or before a time, to compare with a table's column.
 
-        With the comparison Spark skips files of older records.
+        Spark uses the comparison to skip files of older records.
         """
         coarse_ms = coarse_from_ms(from_ms, self._scope.closing.after_ms)
         return ms_to_timestamp(F.lit(coarse_ms))
@@ -308,7 +308,7 @@ class BatchWindows:
         known = ["record_count", *(name for name in PARTLY_LATE[:1] if name in fetched.columns)]
         flags = [name for name in (_FAILED, _UNDECIDED) if name in fetched.columns]
         totals = fetched.totals(known, ["closed", _BROKEN, *flags])
-        # Row windows have no such column: each record is counted or late when it comes.
+        # Row windows have no column of partly late records: a record is counted or late on arrival.
         windows, *dropped = totals[: len(known)]
         closed, alerts, *of_flags = totals[len(known) :]
         failed, undecided = of_flags or (0, 0)
@@ -346,7 +346,7 @@ class BatchWindows:
         return joined.withColumns({"correction": null, "retracted_by": null})
 
     def _notifications(self, breaking: DataFrame, closed: DataFrame) -> DataFrame:
-        """What happened to the episodes of these alerts, and of earlier ones."""
+        """The events of the episodes of these alerts and of earlier alerts."""
         joined, closing = self._with_earlier_alerts(breaking), self._scope.closing
         return notifications_of_batch(
             self.job, joined, closed, self._is_earlier, closing, self._closing_arrival_unit

@@ -9,7 +9,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def day_of(name: str) -> date | None:
-    """The arrival day that a folder's name says; None if the name is no day."""
+    """The arrival day that a folder's name says; None if the name is not a day."""
     if not _DAY.fullmatch(name):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Writes instants as commands, pages and checks show them."""
+"""Formats instants for commands, pages and checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SECOND = 1_000
 
 
 def time_text(ms: int) -> str:
-    """An instant in UTC, with milliseconds only where it has any."""
+    """An instant in UTC, with milliseconds only if they are not zero."""
     try:
         instant = _EPOCH + ms * _MS
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Writes HTML and SVG: a text that is not made here is never markup."""
+"""Writes HTML and SVG; any text that this module did not make is escaped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 _UNSHOWN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-"""Characters that XML refuses, and those that would turn the order of the text around them."""
+"""Characters that XML refuses, and those that would reorder the text around them."""
 _EMPTY = frozenset(("br", "circle", "line", "meta", "path", "rect"))
 
 
@@ -31,9 +31,9 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
 
     Args:
         name: The element's name.
-        children: What it holds; all but `Markup` is text.
-        attributes: Its attributes; an underscore at the end of a name is cut off (`class_`),
-            another one is a hyphen. One that is None is left out.
+        children: The content; everything but `Markup` is escaped.
+        attributes: The attributes. In a name, an underscore at the end is dropped (`class_`), and
+            any other becomes a hyphen. An attribute that is None is left out.
     """
     written = "".join(
         f' {attribute.removesuffix("_").replace("_", "-")}="{plain_text(_attribute(value))}"'
@@ -46,7 +46,7 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
 
 
 def joined(parts: Iterable[object]) -> Markup:
-    """Markup of several parts, one after the other; all but `Markup` is text."""
+    """Several parts, one after the other; everything but `Markup` is escaped."""
     return Markup("".join(map(plain_text, parts)))
 
 

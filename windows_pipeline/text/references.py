@@ -50,7 +50,7 @@ def refers(text: str) -> bool:
 
 
 def escaped(text: str) -> str:
-    """A text for a file in which it stands for itself, whatever it looks like."""
+    """Escapes a text so that a file that contains it means exactly this text."""
     return text.replace(_MARK, f"${_MARK}")
 
 
@@ -113,6 +113,6 @@ def _kept(value: object, check: Callable[[object], str]) -> str:
 
 
 KEEPS_REFERENCES = WrapValidator(_kept)
-"""Makes a field of text keep where it stands; pydantic returns a plain text otherwise."""
+"""Makes a field of text keep its position in the file, which pydantic would drop."""
 ReferringText = Annotated[str, KEEPS_REFERENCES]
 """A text that may have references."""

@@ -48,7 +48,7 @@ _EXPLANATIONS = (
 
 
 def yaml_mistake(error: yaml.MarkedYAMLError, text: str) -> str:
-    """Says where the mistake is, which may be before the parser stopped, what it is and the fix.
+    """Names the mistake, its position (which may precede the parser's position) and the fix.
 
     Args:
         error: The parser's error; a mistake that is not a usual one is reported in its words.
@@ -81,7 +81,7 @@ def _without_values(problem: str | None) -> str:
 
 
 def _after_a_quote(stopped: yaml.Mark, text: str) -> tuple[yaml.Mark, str]:
-    """Explains text after a closing quote: the value goes on, or a quote above is not closed."""
+    """Explains text after a closing quote: the value continues, or a quote above is open."""
     # Scanning past the parser's position could fail as well.
     tokens = takewhile(lambda token: token.start_mark.index < stopped.index, yaml.scan(text))
     before = list(tokens)[-1]

@@ -1,4 +1,4 @@
-"""Session windows: runs of records with no longer gap between two of them."""
+"""Session windows: runs of records without a gap above a limit."""
 
 from __future__ import annotations
 

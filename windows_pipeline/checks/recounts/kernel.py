@@ -162,7 +162,7 @@ class _Chunk:
         leave = np.sort(self.leave)
         entered = np.searchsorted(self.enter[by_entry], self.end, "right")
         left = np.searchsorted(leave, self.end, "right")
-        # If any record is in the window, the one that leaves last is.
+        # If the window contains a record, it contains the record that leaves last.
         last_leave = np.maximum.accumulate(self.leave[by_entry])
         near = np.searchsorted(np.sort(self.near), self.end, "right")
         # A partly late record stays near for one instant after it left.

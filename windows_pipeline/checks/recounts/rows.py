@@ -1,6 +1,6 @@
-"""Recounts row windows from their records, with Spark's own window frames.
+"""Recounts row windows from their records with Spark's own window frames.
 
-The engine's kernel finds frames with moving indices in NumPy; the recount leaves them to Spark.
+The engine's kernel finds frames with moving indices in NumPy; the recount lets Spark find them.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _recounted(records: DataFrame, spec: GracedRows) -> DataFrame:
 def _of_several(in_time: DataFrame, window: SeveralRows) -> DataFrame:
     """Each record with the window from the first to the last record of its outermost frames.
 
-    Each of these frames holds the record itself, so nothing lies between two of them.
+    Each of these frames holds the record itself, so there are no records between two frames.
     """
     numbered = in_time.withColumn("_position", F.row_number().over(_by_time("key", "part")))
     frames = [_expected(frame) for frame in window.outer]

@@ -87,7 +87,7 @@ class _Chunk:
         self.first_ms, self.last_ms = time_ms.copy(), time_ms.copy()
         np.minimum.at(self.first_ms, named, time_ms[in_session])
         np.maximum.at(self.last_ms, named, time_ms[in_session])
-        # The index of one of its records names a session.
+        # A session is identified by the index of one of its records.
         self.names = np.unique(named)
         self.of_windows, self.end_ms = of_windows, numbers(windows, "_window_end_ms")
         groups, ends = (of_records[self.names], of_windows), (self.last_ms[self.names], self.end_ms)

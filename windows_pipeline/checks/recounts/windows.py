@@ -1,4 +1,4 @@
-"""Recounts windows from their records, by other code than the engine's.
+"""Recounts windows from their records with code that is independent of the engine.
 
 The engine's kernels move two pointers over each key's records. The recount takes, by binary search,
 the records that had entered by a window's end less those that had left, and it replays sessions in
@@ -71,8 +71,8 @@ def recount_windows(
         tuning: How finely a key's time is cut into time shards.
 
     Returns:
-        Three kinds of rows. Milliseconds and counts are bigint; columns that a kind of row lacks
-        are null. In no order.
+        Three kinds of rows, in no order. Milliseconds and counts are bigint; columns that a kind
+        of row lacks are null.
 
         One row for each window (`is_window`): its columns, and `recount`, `recount_first_ms`,
         `recount_last_ms` (the number of its records, their first and last event time; times are
@@ -90,7 +90,7 @@ def recount_windows(
         the record).
 
         One row for each computed day, key and time shard with new records: `_computed_day`, `key`
-        and `counted` (how many of these records a window holds).
+        and `counted` (how many of the new records a window holds).
     """
     if isinstance(spec, SessionWindows):
         return _of_sessions(records, windows, spec, tuning)
@@ -127,7 +127,7 @@ def _in_time_shards(
     if length_ms is None:
         whole = {TIME_SHARD: F.lit(0).cast("bigint"), IN_HOME_SHARD: F.lit(True)}
         return _together(records, windows).withColumns(whole)
-    # Cuts lie half a shard after the engine's, so the recount sees records lost at those.
+    # Cuts lie half a shard after the engine's, so that a record lost at an engine's cut shows.
     time_ms, near = F.col("_event_time_ms") - F.lit(length_ms // 2), F.lit(near_ms)
     last_ms = last_instant(spec, F.col("_window_end_ms")) - F.lit(length_ms // 2)
     held_until_ms = time_ms + F.lit(difference_ms)

@@ -58,7 +58,7 @@ from windows_pipeline.text.counts import counted
 def check_tables(
     context: typer.Context, status: Status, settings: Settings, pipeline: Pipeline
 ) -> None:
-    """Checks the published tables; exit status 1 where a check fails, or days wait."""
+    """Checks the published tables; exit status 1 if a check fails or days wait."""
     spark = session(context, settings)
     jobs = all_jobs(pipeline, settings)
     results: list[tuple[str, CheckResult]] = []
@@ -99,7 +99,7 @@ def run_landed(
     pipeline: Pipeline,
     asked: Sequence[date],
 ) -> None:
-    """Runs the days from the first to the last of those asked for, or what is new or waited."""
+    """Runs the days that the user names, or all new and waiting days."""
     between = _days_between(pipeline, asked[0], asked[-1]) if asked else []
     spark = session(context, settings)
     status.update(f"{pipeline.name}: looking for days to run")
@@ -141,7 +141,7 @@ def run_landed(
 def _noting_refused(
     results: Iterable[tuple[str, JobResult]], refused: set[str]
 ) -> Iterator[tuple[str, JobResult]]:
-    """Passes results on, and notes the definitions whose final windows a run refused to change."""
+    """Yields results, and records the definitions whose final windows a run refused to change."""
     for name, result in results:
         failed = {found.check.name for found in result.checks if not found.passed}
         if not result.published and FINAL_NEVER_CHANGED in failed:
@@ -202,7 +202,7 @@ def _print_unfinished(
         spark: The session.
         settings: Where tables and landed files lie.
         pipeline: The pipeline.
-        left_out: The days with bad files, which changed for a reason that is printed elsewhere.
+        left_out: The days with bad files, whose changes are printed elsewhere.
         refused: The definitions whose final windows the run has refused to change.
 
     Returns:

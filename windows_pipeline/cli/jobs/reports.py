@@ -1,8 +1,8 @@
 """Reports what a command did to other services: to Dagster, if it is installed.
 
 A report is an entry point of the group `windows_pipeline.reports`, so that commands need not import
-Dagster: a function of pipeline, settings and Spark session, which returns a `Report`, or None if it
-has nowhere to report to.
+Dagster: a function of pipeline, settings and Spark session. It returns a `Report`, or None if there
+is no service to report to.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Report(Protocol):
         ...
 
     def failed(self, reason: str) -> None:
-        """Takes why the command did not do all that it was to do."""
+        """Takes the reason why the command did only a part of its work."""
         ...
 
     def end(self) -> None:
@@ -65,7 +65,7 @@ def reported(
 ) -> Iterator[tuple[str, JobResult]]:
     """Reports each job's result, and passes it on.
 
-    A report that fails is a warning: the tables hold the results.
+    If a report fails, the command only warns, because the tables hold the results.
     """
     reports: dict[str, Report] | None = None
     try:
@@ -79,7 +79,7 @@ def reported(
 
 
 def report_failed(pipeline: Pipeline, settings: Settings, spark: SparkSession, reason: str) -> None:
-    """Reports that a command did not do all that it was to do."""
+    """Reports that a command did only a part of its work."""
     report(pipeline, settings, spark, lambda opened: opened.failed(reason))
 
 

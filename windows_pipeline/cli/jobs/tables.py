@@ -48,7 +48,7 @@ def rebuild_stale(
 def forget_ingested(
     context: typer.Context, settings: Settings, pipeline: Pipeline, day: date
 ) -> None:
-    """Takes an ingested day away again."""
+    """Removes an ingested day."""
     spark = session(context, settings)
     forget_day(spark, pipeline, settings, day)
     CONSOLE.print(f"{pipeline.name}: {day} is in no table any more")

@@ -1,4 +1,4 @@
-"""Explains a record, without Spark: the windows that count it, or why none does: `explain`."""
+"""The command `explain`: which windows count a record, or why none does; without Spark."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _print(pipeline: Pipeline, asked: str, answer: Explanation) -> None:
 
 
 def _state(answer: Explanation) -> str:
-    """How far the pipeline is, as a record may arrive later."""
+    """How far the pipeline has come, as a record may arrive later."""
     if answer.through is None:
         return f"; nothing is ingested: day {answer.waits_for} is the first"
     return f"; all days through {answer.through} are ingested"

@@ -40,7 +40,7 @@ class NamedRow(NamedTuple):
     day: date | None = None
 
     def names(self, window: StoredWindow) -> bool:
-        """Whether the row of a window may be this one."""
+        """Whether a window's row fits what the user knows of the row."""
         columns = ("source_partition", "offset", "record_arrival_unit")
         found = (window.other.get(name) for name in columns)
         return all(asked in (None, own) for asked, own in zip(self, found, strict=True))
@@ -64,7 +64,7 @@ def trace_window(
         pipeline: The pipeline.
         windows_name: The window definition.
         key: The window's key, as the user writes it.
-        time: When the window ends, or starts, as exactly as the user knows.
+        time: When the window ends or starts, as precisely as the user knows.
         row: For a row window, what the user knows of its row.
         limit: How many records to print.
         as_json: Whether to print JSON.
@@ -89,7 +89,7 @@ def trace_window(
 def raised_alert(
     settings: Settings, pipeline: Pipeline, alert: str, windows_name: str | None
 ) -> FoundAlert:
-    """The alert of an id, of one definition or of any.
+    """The alert with an id, in one definition or in all.
 
     Raises:
         UnreadableTableError: Only Spark can read a table.
@@ -143,7 +143,7 @@ def _window(store: WindowStore, key: object, time: str, row: NamedRow) -> Stored
     """The window of a key that ends, or starts, at a time.
 
     Raises:
-        ValueError: There is none, or there are several.
+        ValueError: There is no such window, or there are several.
     """
     instant, last = parsed_span("TIME", time)
     near = [each for each in store.bounded(key, instant, last) if row.names(each)]

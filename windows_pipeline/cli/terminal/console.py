@@ -42,18 +42,18 @@ class PlainConsole(Console):
 
 
 class UserStream(io.TextIOBase):
-    """Standard output or error as the user sees it, also while others' text goes to a log."""
+    """The user's standard output or error, even while other programs' output goes to a log."""
 
     _replaced: ClassVar[dict[str, TextIO]] = {}
 
     def __init__(self, name: Literal["stdout", "stderr"]) -> None:
-        """Stands for the stream of a name in `sys`."""
+        """Writes to the stream with this name in `sys`."""
         self._name = name
 
     @classmethod
     @contextmanager
     def replaced(cls, **streams: TextIO) -> Iterator[None]:
-        """Prints to other streams within the block, by the streams' names in `sys`."""
+        """Redirects the streams, by their names in `sys`, to other streams within the block."""
         before = cls._replaced
         cls._replaced = {**before, **streams}
         try:

@@ -1,4 +1,4 @@
-"""The log file of a command: what Spark's JVM, its workers and libraries print, and traces.
+"""The log file of a command: the output of Spark's JVM, its workers and libraries, and traces.
 
 A log lies in `.cache/windows-pipeline/` beside the settings file, follows the umask, and is made
 once it is needed. The newest logs stay, and those of commands that still run.
@@ -28,14 +28,14 @@ from windows_pipeline.text.references import without_values
 
 FOLDER = Path(".cache") / "windows-pipeline"
 MOST_LOGS = 20
-"""A folder keeps at most so many logs of commands that have ended."""
+"""The most logs of ended commands that a folder keeps."""
 MOST_BYTES = 16 * 1024**2
 """A log that grows beyond this size keeps its last part."""
 KEPT_BYTES = 1024**2
 _LOOK_SECONDS = 10.0
 _STREAMS = (("stdout", 1), ("stderr", 2))
 _ERRORS = "backslashreplace"
-"""What is written of characters that the encoding lacks."""
+"""How characters that the encoding lacks are written."""
 
 
 class LogFile:
@@ -46,7 +46,7 @@ class LogFile:
     """
 
     def __init__(self, folder: Path, command: str) -> None:
-        """Names the log; the first use of it makes the file.
+        """Names the log; its first use creates the file.
 
         Args:
             folder: The folder of logs.
@@ -71,7 +71,7 @@ class LogFile:
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _delete_oldest(self.path.parent)
-            # Append mode: JVM and Python write to the same end, also once the log was cut.
+            # In append mode JVM and Python write to the same end, even after the log was cut.
             self._file = self.path.open("ab", buffering=0)
             # The JVM inherits the lock, so the log stays as long as any process writes to it.
             fcntl.flock(self._file, fcntl.LOCK_SH)
@@ -88,7 +88,7 @@ class LogFile:
 
     @contextmanager
     def captured(self) -> Iterator[None]:
-        """Sends all standard output and error to the log, but what the consoles print.
+        """Sends all standard output and error to the log, except what the consoles print.
 
         Processes that start within the block, such as Spark's JVM, inherit the log for good.
 
@@ -136,7 +136,7 @@ def _keep_small(path: Path, ended: threading.Event) -> None:
 
 
 def cut(path: Path) -> None:
-    """Keeps the last part of a log that is too large; other writers go on at its end.
+    """Cuts a log that is too large to its last part; other writers continue at its end.
 
     Raises:
         OSError: The log cannot be read or written.
@@ -153,7 +153,7 @@ def cut(path: Path) -> None:
 
 
 def take_out_values(path: Path) -> None:
-    """Puts references in place of the values of environment variables that they stood for.
+    """Replaces values of environment variables by the references that they came from.
 
     Spark and its clients may write a value that they refuse. A log that can't be changed stays.
     """

@@ -69,7 +69,7 @@ def print_checks(
 
 
 def print_waiting(pipeline: str, waiting: WaitingDays, refused: Collection[str] = ()) -> bool:
-    """Prints which days lack results, and what computes them.
+    """Prints which days lack results, and the commands that compute the days.
 
     Args:
         pipeline: The pipeline's name.
@@ -213,7 +213,7 @@ def print_failed(pipeline: str, failed: Mapping[str, int]) -> None:
 
 
 class PrintedBatches:
-    """Prints the micro-batches of a run as they come, and sums up their records.
+    """Prints a run's micro-batches as they finish, and counts their records.
 
     Attributes:
         number: How many came so far.
@@ -221,7 +221,7 @@ class PrintedBatches:
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
-        """Starts a run of a pipeline, whose limits decide whether the run went wrong."""
+        """Starts a run of a pipeline; the pipeline's limits decide whether the run went wrong."""
         self._pipeline = pipeline
         self._began = monotonic()
         self.number = self.accepted = self._rejected = 0
@@ -275,7 +275,7 @@ class PrintedBatches:
 
     @property
     def beyond_limits(self) -> list[str]:
-        """A text for each share of the run's records that is beyond the pipeline's limit."""
+        """A text for each of the pipeline's limits that the run's records exceed."""
         limits, all_records = self._pipeline.limits, self.accepted + self._rejected
         shares = [("rejected", self._rejected, all_records, limits.rejected)]
         shares += [

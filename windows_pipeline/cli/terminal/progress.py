@@ -19,7 +19,7 @@ class Status:
     """
 
     _shown: ClassVar[Status | None] = None
-    """The status that stands on the terminal's last line now."""
+    """The status that the terminal's last line shows now."""
 
     def __init__(self, console: Console, text: str, lines: Console | None = None) -> None:
         """Sets the first step; `start` shows it.
@@ -73,7 +73,7 @@ class Status:
     @classmethod
     @contextmanager
     def hidden(cls) -> Iterator[None]:
-        """Takes the step off the terminal while other code prints there."""
+        """Hides the step while other code prints on the terminal."""
         shown = cls._shown
         if shown is None:
             yield

@@ -118,7 +118,7 @@ def _fitting(widths: Mapping[str, int], of_text: Collection[str], width: int) ->
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
-    """The values as a reader sees them: times in UTC, in milliseconds."""
+    """The values as text for readers: times in UTC, in milliseconds."""
     if pa.types.is_timestamp(column.type):
         return [text or "" for text in _times(column, " ", "")]
     return [_text(value) for value in column.to_pylist()]
@@ -143,7 +143,7 @@ def _json_values(column: pa.ChunkedArray) -> list[object]:
 
 
 def _times(column: pa.ChunkedArray, between: str, zone: str) -> list[str | None]:
-    """Instants as text; Python's own times would end with the year 9999."""
+    """Instants as text; Python's datetime would end with the year 9999."""
     instants = column.cast(pa.timestamp("ms"), safe=False)
     found: list[str | None] = pc.strftime(instants, f"%Y-%m-%d{between}%H:%M:%S").to_pylist()
     return [None if text is None else f"{text}{zone}" for text in found]

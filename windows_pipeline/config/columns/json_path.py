@@ -23,7 +23,7 @@ def parse_path(text: str) -> Path:
     quotes: ``['a.b']`` or ``["it's"]``.
 
     Raises:
-        ValueError: The text is no such path; the message says what is wrong and the fix.
+        ValueError: The text is not a path; the message says what is wrong, and the fix.
     """
     require_short(text)
     if not text.startswith("$"):

@@ -64,7 +64,7 @@ class FiringTrigger(Strict):
 
     Attributes:
         early_every: How often a window fires before its end: each time that stream time passes
-            a multiple of this duration, after every so many of its records, or after each
+            a multiple of this duration, after every N of its records, or after each
             record ('update'); None for no early firings.
         late: Whether each record that comes after the window's end, within grace, fires it.
         panes: Whether a firing shows all records so far or those since the previous firing.

@@ -95,7 +95,7 @@ class RowKind(Windows):
         return ROW_KEY
 
     def problems(self, source: Source) -> Iterator[Problem]:
-        """Yields what is wrong between the fields of this kind, or with its source."""
+        """Yields conflicts between the fields of this kind, or with the source."""
         if self.partial_results:
             text = (
                 "must be false or left out for windows of rows: every record would add a version "
@@ -130,7 +130,7 @@ class RowKind(Windows):
         """The window specification."""
 
     def _conflicts(self) -> Iterator[Problem]:
-        """Yields what is wrong between the fields of this kind."""
+        """Yields conflicts between the fields of this kind."""
         yield from ()
 
 
@@ -143,7 +143,7 @@ class SlideRowsKind(RowKind):
             a start at the row (and its peers, where `following` is a duration).
         following: How far after the row the frame ends, in the same unit; None for an end at
             the row. One of both must be there.
-        frames: Several frames by name, in place of `preceding` and `following`; each aggregate
+        frames: Several frames by name, instead of `preceding` and `following`; each aggregate
             names its frame, as in ``avg(amount) over hour``. None for a single frame.
     """
 

@@ -70,12 +70,12 @@ class Rule(Strict):
     Attributes:
         when: SQL that is true for windows that break the rule.
         severity: A number, or SQL of a number; the worst window of an episode has the largest.
-            Beside the columns of the result it may read `episode_ms`: the milliseconds from the
+            Besides the columns of the result it may read `episode_ms`: the milliseconds from the
             start of the episode to the end of the window; at the end of a silence, to the key's
             next record.
         description: What a broken rule means, for whoever gets the alert.
-        level: How urgent it is.
-        owner: Who takes care of it: an e-mail address, or `team:NAME`.
+        level: How urgent an alert is.
+        owner: Who takes care of alerts: an e-mail address, or `team:NAME`.
         runbook: The address of a page that says what to do.
     """
 
@@ -178,7 +178,7 @@ class Windows(Strict):
         return None if self.where is None else filter_sql(self.where, source)
 
     def problems(self, source: Source) -> Iterator[Problem]:
-        """Yields what is wrong between the fields of this kind, or with its source."""
+        """Yields conflicts between the fields of this kind, or with the source."""
         del source
         yield from ()
 
@@ -247,7 +247,7 @@ class Windows(Strict):
 
 
 def _failed_sql(names: Sequence[str]) -> str | None:
-    """The condition that an aggregate of these names failed; None without names."""
+    """The condition that an aggregate with one of these names failed; None without names."""
     if not names:
         return None
     # Names are identifiers, so they need no escapes.
@@ -292,7 +292,7 @@ class ForwardKind(Windows):
         return ForwardSlidingWindows(self.size, self.grace)
 
     def problems(self, source: Source) -> Iterator[Problem]:
-        """Yields what is wrong between the fields of this kind."""
+        """Yields conflicts between the fields of this kind."""
         yield from super().problems(source)
         if self.trigger is not None:
             text = (
@@ -343,7 +343,7 @@ class TumblingKind(Windows):
 
 
 class SessionKind(Windows):
-    """Runs of a key's records in which no two consecutive ones are further apart than a gap (D).
+    """Runs of a key's records without a gap between records that is longer than `gap` (rule D1).
 
     Attributes:
         gap: The longest time between two consecutive records of a session, ms.

@@ -1,4 +1,4 @@
-"""What Dagster shows of each day that a correction changed."""
+"""The metadata that Dagster shows for each day that a correction changed."""
 
 from __future__ import annotations
 

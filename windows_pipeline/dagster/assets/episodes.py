@@ -28,13 +28,13 @@ from windows_pipeline.storage.tables import window_tables
 from windows_pipeline.text.markdown import code, plain
 
 _SHOWN = 20
-"""A day shows at most so many episodes of a rule, the worst ones."""
+"""The most episodes of a rule that a day shows; the worst ones are shown."""
 _PREFIX = "alert_"
 _COLUMNS = ("key", "from", "to", "length", "state", "alerts", "severity", "worst window", "trace")
 
 
 class EpisodeChecks:
-    """Evaluates the checks of a definition's alert rules, for each day."""
+    """Evaluates the checks of a definition's alert rules for each day."""
 
     def __init__(self, pipeline: Pipeline, windows_name: str, settings: Settings) -> None:
         """Takes the definition, and where its tables lie."""
@@ -50,7 +50,7 @@ class EpisodeChecks:
 
     @property
     def specs(self) -> list[dg.AssetCheckSpec]:
-        """The checks, each of a rule."""
+        """The checks, one for each rule."""
         days = arrival_days(self._pipeline)
         return [
             check_of_days(
@@ -93,7 +93,7 @@ class EpisodeChecks:
         alerts = standing(self._alerts.of_arrival_units(spark, days))
         lasted = self._lasted(spark, days, episodes(alerts, by=["arrival_unit"]), closed_ms)
         of_day = Window.partitionBy("arrival_unit", "rule")
-        # Of several that are as bad the longest: severities of silences are often alike.
+        # Among equally bad episodes the longest comes first: silences often have equal severities.
         length = timestamp_to_ms("until") - timestamp_to_ms("episode_start")
         worst = of_day.orderBy(F.desc_nulls_last("severity"), length.desc(), "episode_start", "key")
         ranked = (

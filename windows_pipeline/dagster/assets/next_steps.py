@@ -1,4 +1,4 @@
-"""What to do about a table's rules that do not hold, as the page of their check shows it."""
+"""What to do if a table's rules fail, for the page of the check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windows_pipeline.checks.table_rules import FINAL_NEVER_CHANGED
 from windows_pipeline.config import Pipeline
 
 NextStep = Callable[[date], str]
-"""Of a day on which rules fail: what to do, with the command."""
+"""What to do about a day on which rules fail, with the command."""
 
 
 def once_published(pipeline: Pipeline) -> NextStep:

@@ -1,4 +1,4 @@
-"""The plots of each day that a run computed, as metadata; none ever fails a run."""
+"""The plots of each day that a run computed, as metadata; a failed plot never fails a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lateness_plots(pipeline: Pipeline, settings: Settings) -> ExtraMetadata:
 
 
 def size_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
-    """A function that draws how many of the windows each day closed have how many records."""
+    """A function that draws the windows that each day closed by their number of records."""
 
     def opened(open_table: OpenTable) -> _Drawn:
         return WindowPlots(pipeline, windows_name, settings.warehouse, open_table).sizes
@@ -40,7 +40,7 @@ def size_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> Ext
 
 
 def alert_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
-    """A function that draws the windows each day closed of keys that alert."""
+    """A function that draws, for keys with alerts, the windows that each day closed."""
 
     def opened(open_table: OpenTable) -> _Drawn:
         return WindowPlots(pipeline, windows_name, settings.warehouse, open_table).alerts
@@ -49,7 +49,7 @@ def alert_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> Ex
 
 
 def _plots(name: str, opened: Callable[[OpenTable], _Drawn]) -> ExtraMetadata:
-    """Draws each day; tables that only Spark can open take jobs, so of those the last day alone."""
+    """Draws each day; only the last day if Spark must open the table, as that takes Spark jobs."""
 
     def made(spark: SparkSession, days: Sequence[date]) -> dict[date, Metadata]:
         last = sorted(days)[-1:]

@@ -53,7 +53,7 @@ def step(
         deps: The assets of the tables that the job reads.
         extra_metadata: Computes further metadata of the first table's days.
         episode_checks: The checks of alert rules, if the first table is that of alerts.
-        others_of_first: Whether the job makes its other tables of its first one, too.
+        others_of_first: Whether the job computes its other tables from its first table as well.
     """
     main = asset_key(job.tables[0])
     specs = [
@@ -148,7 +148,7 @@ def _episodes(
 
 
 def days_of_run(context: dg.OpExecutionContext, job: Job, spark: SparkSession) -> list[date]:
-    """The days of a run; of one without partitions, such as one of checks alone, all published."""
+    """The days of a run; all published days for a run without partitions, as of checks alone."""
     if context.has_partition_key or context.has_partition_key_range:
         return days_of(context.partition_keys)
     return published_days(job, spark)

@@ -112,7 +112,7 @@ def source_assets(
     @dg.multi_asset_check(
         name=f"{pipeline.name}__raw_events_rules",
         specs=[rules_spec(main, job.checks, days, blocks=False)],
-        can_subset=True,  # else Dagster requires a result that is of no day
+        can_subset=True,  # otherwise Dagster requires a result without a partition
         pool=pipeline.name,
     )
     @fails_plainly

@@ -1,4 +1,4 @@
-"""Events in the order in which Dagster has to store them: checks are of materializations."""
+"""Orders events for Dagster: materializations first, then the checks that refer to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def in_order(instance: dg.DagsterInstance, events: Iterable[Event]) -> Iterator[
 def with_targets(
     instance: dg.DagsterInstance, evaluations: Iterable[dg.AssetCheckEvaluation]
 ) -> Iterator[dg.AssetCheckEvaluation]:
-    """Each evaluation, as one of its day's newest materialization if there is any.
+    """Links each evaluation to the newest materialization of its day, if there is one.
 
     Args:
         instance: The instance, which has the materializations.
@@ -46,7 +46,7 @@ def with_targets(
 def _newest(
     instance: dg.DagsterInstance, asset: dg.AssetKey, days: set[str]
 ) -> dict[str, dg.EventLogRecord]:
-    """The newest materialization of each day that has any."""
+    """The newest materialization of each day that has a materialization."""
     found: dict[str, dg.EventLogRecord] = {}
     left = set(days)
     while left:

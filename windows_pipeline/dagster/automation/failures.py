@@ -1,4 +1,4 @@
-"""The sensor that notes failed runs of pipelines, for the targets that are notified of them."""
+"""The sensor that records failed runs of pipelines, so that targets are notified of them."""
 
 # No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
@@ -14,10 +14,10 @@ from windows_pipeline.storage.tables import all_tables
 
 
 def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.SensorDefinition | None:
-    """The sensor of all pipelines that notify somebody of failed runs; None if there is none.
+    """The sensor of all pipelines with targets for failed runs; None if there is no such pipeline.
 
-    A run is of a pipeline NAME if its job's name begins with `NAME_`, or if it materializes tables
-    of the pipeline. The sensor `NAME_notify` then starts the run that notifies.
+    A run belongs to a pipeline NAME if its job's name begins with `NAME_`, or if the run
+    materializes tables of the pipeline. The sensor `NAME_notify` then starts the run that notifies.
     """
     every = list(pipelines)
     notifying = [pipeline for pipeline in every if notifies_of(pipeline, FAILED)]
@@ -40,9 +40,9 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
         for pipeline in notifying:
             selected = run.asset_selection or frozenset()
             is_of = owner == pipeline.name or bool(selected & tables[pipeline.name])
-            # The job that notifies would notify of itself without end.
+            # A failed job that notifies would start itself without end.
             if is_of and run.job_name != f"{pipeline.name}_notify":
-                # Runs that the UI starts of assets have a job whose name Dagster makes.
+                # If the UI starts a run of assets, Dagster generates the job's name.
                 job = "assets" if run.job_name.startswith("__") else run.job_name
                 what = f"run {run.run_id[:8]} of {job}"
                 note_failure(pipeline, settings.warehouse, what, _text(context), run.run_id)
@@ -57,7 +57,7 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
 
 
 def _text(context: dg.RunFailureSensorContext) -> str:
-    """What the first step that failed says; the run's own text if none did."""
+    """The error of the first failed step; the run's own text if no step failed."""
     for event in context.get_step_failure_events():
         failure = event.step_failure_data
         if failure.user_failure_data is not None and failure.user_failure_data.description:

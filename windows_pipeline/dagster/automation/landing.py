@@ -23,15 +23,15 @@ from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.windows.durations import duration_text
 
 _LEAST_SECONDS = 60
-"""The least time between two looks."""
+"""The least time between two ticks."""
 _MOST_DAYS = 31
-"""A tick lists the folders of at most so many new days, and a run has no more of them."""
+"""The most new days whose folders a tick lists; also the most days of a run."""
 _WATCHED_DAYS = 7
-"""A tick lists the folders of so many of the newest published days, to see what changed."""
+"""The number of newest published days whose folders a tick lists, to see what changed."""
 
 
 class Waiting(BaseModel):
-    """A day that is not complete: its folder's digest, and since when it is so, in s since 1970."""
+    """An incomplete day: its folder's digest, and since when it is unchanged, in s since 1970."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -61,8 +61,8 @@ class NewDays(NamedTuple):
     """The landed days in order, as far as a run of them can be complete.
 
     Attributes:
-        days: The days from the first that is not published to the last before a missing day,
-            published ones among them.
+        days: All days from the first unpublished day to the last before a missing day; some may
+            be published.
         missing: The first day that has no folder and is not published, if later days have landed.
     """
 
@@ -183,9 +183,10 @@ def complete(
 
     Args:
         new: The days that a run may have.
-        states: The states of the folders of those that are not published.
-        before: What the tick before left.
-        quiet_ms: How long nothing may have changed in a folder; None if only a mark counts.
+        states: The folders' states, for the days that are not published.
+        before: The state that the previous tick passed on.
+        quiet_ms: How long a folder must be unchanged to be complete; None if only `_SUCCESS`
+            counts.
         now: The time of the tick, in s since 1970.
     """
     waiting = {
@@ -254,7 +255,7 @@ def _changes(
         return [], digests
     try:
         found = changed_since_ingested(pipeline, settings.warehouse, path, other)
-    except UnreadableTableError:  # nothing says what the files were
+    except UnreadableTableError:  # so it is unknown which files were ingested
         return [], {}
     firsts = {file.day: file for file in reversed(found)}
     texts = [
@@ -278,7 +279,7 @@ def _read(context: dg.SensorEvaluationContext) -> Cursor:
 
 
 def _request(days: Collection[date], states: Mapping[date, FolderState]) -> dg.RunRequest:
-    """Requests a run of days; its key is that of the days and of what lies in their folders."""
+    """Requests a run of days, with a key made of the days and of their folders' contents."""
     first, last = min(days).isoformat(), max(days).isoformat()
     digests = "".join(states[day].digest for day in sorted(days) if day in states)
     landed = sha256(digests.encode()).hexdigest()[:16]

@@ -13,7 +13,7 @@ from windows_pipeline.storage.tables import all_tables
 
 
 def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
-    """The job that merges small files, and deletes files that no kept version needs."""
+    """The job that merges small files, and deletes files that no retained version needs."""
 
     @dg.op(name=f"{pipeline.name}_maintain", config_schema={}, pool=pipeline.name)
     @fails_plainly

@@ -93,7 +93,7 @@ class FiringKernel:
         if "_is_new" in table.column_names:
             is_new = np.array(table.column("_is_new"), np.bool_)
             new = NewInput(is_new, advances.is_new, self._with_earlier)
-        # Records and then advances, so that one index says what a firing came after.
+        # Records and then advances, so that a single index identifies what a firing came after.
         causes = _appended(at, advances.at)
         met_ms = np.concatenate((stream_time_ms, advances.stream_time_ms))
         if self._shard_ms is not None:
@@ -180,7 +180,7 @@ def _after_new(found: Firings, new: NewInput) -> np.ndarray:
 
 
 def _appended(records: pa.Table, advances: pa.Table) -> pa.Table:
-    """The rows of two tables of the same columns, whatever each schema says about nulls."""
+    """The rows of two tables with the same columns, which may differ in nullability."""
     columns = {}
     for name in records.column_names:
         upper = records.column(name)

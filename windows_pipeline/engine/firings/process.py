@@ -20,7 +20,7 @@ _CONTEXT = ("firing_id", "reason", "cause", "_stream_time_ms", "is_final")
 
 
 class FunctionKernel:
-    """Returns the rows that a user's function makes of firings.
+    """Returns the rows that a user's function makes from firings.
 
     Attributes:
         ROW_NUMBER: The column of a row's number among the rows of its firing.

@@ -50,7 +50,7 @@ class Advances:
             both_null = pc.and_(pc.is_null(of_record), pc.is_null(of_advance))
             equal = pc.or_(pc.fill_null(pc.equal(of_record, of_advance), False), both_null)
             is_advance &= equal.to_numpy(zero_copy_only=False).astype(np.bool_)
-        # A record that met a stream time without raising it came after the advance to that time.
+        # A record that found a stream time and did not raise it came after the advance to it.
         entry[candidates] += ~is_advance
         return entry
 

@@ -1,7 +1,7 @@
 """Windows that begin with slices and go on with records.
 
 Slices are aggregated by Spark's expressions before the shuffle (see `slices`). The partial results
-of the records that follow them are computed here, after it, so that only values are sorted.
+of the records after the slices are computed here, after the shuffle, so that it sorts only values.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class AfterSlices(NamedTuple):
     """Rows of groups that begin with slices.
 
     Attributes:
-        table: The slices of each group and the records after them; of slices values are null.
+        table: The slices of each group and the records after them; slices have null values.
         starts: Where each group's rows begin; one more entry for the end of the last.
-        slices: The slices, in the order in which they stand in the table.
+        slices: The slices, in the table's order.
         of_slices: How many slices each group begins with.
     """
 
@@ -85,7 +85,7 @@ def after_slices(table: pa.Table, starts: np.ndarray, slices: pa.Table) -> After
 def states_after_slices(
     aggregate: Aggregate, rows: AfterSlices, state: str, time_ms: np.ndarray
 ) -> pa.Array:
-    """The partial result of each row, slice or record.
+    """The partial result of each row, be it a slice or a record.
 
     Args:
         aggregate: What is computed: an aggregate that `has_short_states`.
@@ -103,7 +103,7 @@ def states_after_slices(
 
 
 def _like(schema: pa.Schema, slices: pa.Table) -> pa.Table:
-    """The columns of a schema; null where slices do not have them."""
+    """The columns of a schema; null where the slices lack a column."""
     there = slices.column_names
     return pa.table(
         [
@@ -146,7 +146,7 @@ def _of_values(
 def _struct(
     fields: dict[str, pa.Array], kind: pa.DataType, valid: np.ndarray | None = None
 ) -> pa.Array:
-    """Structs of a type; fields that are not given are null."""
+    """Structs of a type; fields without values are null."""
     length = len(next(iter(fields.values())))
     arrays = [
         fields[field.name].cast(field.type)

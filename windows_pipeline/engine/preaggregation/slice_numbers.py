@@ -28,16 +28,16 @@ twice the product of two limbs fits a bigint, and so does the sum of a limb over
 LOWEST_POWER = -1074
 """Every finite double is an integer multiple of 2 to this power."""
 _BINADES = 38
-"""How many powers of two one magnitude spans; there is room for one more at either end."""
+"""How many powers of two a magnitude spans; either end has room for one more power."""
 _CENTRE = -13
 """Most values are of the magnitude from 2**-13 to 2**25."""
 _POINT_BITS = 53
-"""Values scaled by the power have so many bits after the point, and 40 before it."""
+"""How many bits after the point scaled values have; they have 40 before it."""
 _CENTRAL_POWER = _CENTRE - _POINT_BITS
 
 
 def power_of(value: Column) -> Column:
-    """A power of two (int) that a double is an integer multiple of; any such for zero and null."""
+    """A power of two (int) of which a double is a whole multiple; any power for zero and null."""
     size = F.abs(value)
     # The logarithm may be rounded up to the next magnitude, which has room for the value.
     magnitude = F.floor((F.log2(size) - F.lit(_CENTRE)) / F.lit(_BINADES))

@@ -45,7 +45,7 @@ _MOST_DIGITS = 28
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _DOUBLES = (T.FloatType, T.DoubleType)
 MOST_BIGINT_DIGITS = 18
-"""An unscaled decimal of so many digits is a bigint."""
+"""The most digits of a decimal whose unscaled value always fits a bigint."""
 _ADDING = (Function.SUM, Function.AVG)
 _OF_VALUES = (Function.COUNT_DISTINCT, Function.PERCENTILE, Function.MEDIAN)
 """Aggregates that need each distinct value of a slice, with the number of its records."""

@@ -29,7 +29,7 @@ from windows_pipeline.storage.tables import FiringTables, WindowTables, with_any
 
 @dataclass(frozen=True)
 class InCorrection(WindowsJob):
-    """A job of a correction, which alone may write while the correction is not finished."""
+    """A job of a correction; no other job may write while the correction is not finished."""
 
     correction: Correction
 
@@ -85,7 +85,7 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
         return Stage([*stage.tables, StagedTable(corrections, listed)], [*stage.cached, listed])
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes corrections first, so that no window changes before its change is listed."""
+        """Writes corrections first, so that each change is listed before its window changes."""
         final, corrections = stage.tables
         return {
             corrections.table.name: self.list_corrections(corrections),
@@ -119,7 +119,7 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
 class AlertsCorrection(InCorrection, AlertsJob):
     """Retracts alerts that no longer hold, and raises alerts that hold now; deletes none.
 
-    The same with notifications, if there are any.
+    Notifications, if there are any, are treated alike.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Corrects published results once history has changed, and records each change (rule E1)."""
+"""Corrects published results after old records have changed; records each change (rule E1)."""
 
 from __future__ import annotations
 
@@ -108,8 +108,9 @@ def correct(
 
     Each final window that differs gets a row in `corrections`; alerts that no longer hold are
     retracted, not deleted. If the pipeline's grace was changed, every published day is
-    recomputed, and the tables follow the new grace once the correction ends. A correction that
-    was killed and is run again with the same arguments ends in the same tables, with one number.
+    recomputed, and the tables follow the new grace once the correction ends. If a correction was
+    killed, run it again with the same arguments: it resumes under the same number, and the tables
+    end up the same.
 
     Args:
         spark: The session.
@@ -118,14 +119,14 @@ def correct(
         settings: Where the tables lie.
         first: The first day to recompute.
         last: The last day to recompute; the last published day if None.
-        cause: Why; stands in each row of `corrections`.
+        cause: Why the results are corrected; each row of `corrections` has this text.
         report: Called with a text on what is about to happen.
         begin: Called with the name of a job's first table before the job starts.
 
     Raises:
         ValueError: There is no cause, or the days are not published.
         CorrectionUnfinishedError: Another correction of these windows was stopped half-way.
-        BatchUnfinishedError: The last micro-batch of its stream is not in all tables.
+        BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         TableMissingError: Nothing was published yet.
         DefinitionChangedError: More than the grace was changed.
     """
@@ -142,7 +143,7 @@ def plan_corrections(
     cause: str,
     windows_name: str | None = None,
 ) -> list[str]:
-    """Requires that days can be corrected now, in all definitions with results or in one.
+    """Requires that days can be corrected now, in one definition or in all that have results.
 
     For the other arguments and the errors see `correct`. If no definition has results, `correct`
     refuses all.
@@ -164,11 +165,11 @@ class CorrectionPlan:
 
     Attributes:
         job: The windows to correct.
-        log: The arrival log, according to which no micro-batch was running.
+        log: The arrival log that the plan was made with; it showed no running micro-batch.
         asked: The first and the last day to recompute.
         cause: Why.
         grace_changed: Whether the tables follow another grace.
-        other_tables: The tables of firings and notifications, if there are any.
+        other_tables: The tables of firings and notifications, if the definition has any.
         unfinished: The correction to resume; None to begin a new correction.
     """
 
@@ -204,7 +205,7 @@ class CorrectionPlan:
         results: list[tuple[str, JobResult]] = []
         for step in correction_jobs(job.pipeline, job.windows_name, job.settings, correction):
             if not step.tables[0].exists(spark):
-                continue  # the tables of firings, which nobody has computed so far
+                continue  # the tables of firings, which no run has computed so far
             begin(step.tables[0].name)
             result = run_job(step, spark, days)
             results.append((step.tables[0].name, result))

@@ -1,1 +1,1 @@
-"""Arrival days: which to ingest and compute, in which order, and how to take one away."""
+"""Arrival days: which to ingest and compute, in which order, and how to remove a day."""

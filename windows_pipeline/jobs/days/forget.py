@@ -1,4 +1,4 @@
-"""Deletes an arrival day that came by mistake, as long as no final result has its records."""
+"""Deletes an arrival day that landed by mistake, unless a final result has its records."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from windows_pipeline.storage.tables import all_tables, window_tables
 def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day: date) -> None:
     """Deletes the rows of a day from every table, as if the day had not landed (rules A2, E1).
 
-    The row in the arrival log goes first: without it the day counts nowhere. A deletion that was
-    killed and is run again ends in the same tables.
+    The row in the arrival log is deleted first; without that row, no table counts the day. A
+    deletion that was killed and is run again leaves the same tables.
 
     Args:
         spark: The session.

@@ -1,4 +1,4 @@
-"""Puts damaged folders of tables out of the way, so that their tables can be created again."""
+"""Renames damaged folders of tables, so that the tables can be created again."""
 
 from __future__ import annotations
 

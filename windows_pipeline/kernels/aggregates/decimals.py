@@ -1,7 +1,7 @@
 """Exact sums and means of decimals, for many windows at once (rule G2).
 
 A number is a sign and a list of 32-bit digits, the lowest first, each an array over the windows. So
-no sum overflows, however large it gets on the way.
+no intermediate sum overflows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DIGIT_MASK = (1 << _DIGIT_BITS) - 1
 
 
 class Wide(NamedTuple):
-    """Integers of any length, one a window: their signs and their digits."""
+    """Integers of any length, one for each window: their signs and their digits."""
 
     negative: np.ndarray
     digits: list[np.ndarray]

@@ -51,7 +51,7 @@ def parts_of(
 
 
 def event_time_bounds(records: WindowedRecords) -> tuple[pa.Array, pa.Array]:
-    """The first and the last event time in each window, in ms; null in an empty one."""
+    """The first and the last event time in each window, in ms; null in an empty window."""
     times, windows = pa.array(records.time_ms), records.windows
     # Without partly late records, records enter in the order in which they leave.
     if (np.diff(windows.enter_order) > 0).all():
@@ -83,7 +83,8 @@ def aggregate_windows(
         ArithmeticError: A sum or mean does not fit its type (rule G2).
         RuntimeError: A user's function raised.
         TypeError: A user's result is not of its type.
-        Each names aggregate and window; none is raised if `records` notes failures.
+        Each error names the aggregate and the window. If `records` notes failures, no error is
+        raised.
     """
     values, function = plain(as_array(column)), aggregate.function
     if isinstance(function, UserAggregate):
@@ -144,7 +145,7 @@ def distinct_counts(values: pa.Array, records: WindowedRecords) -> pa.Array:
 def percentiles(
     aggregate: Aggregate, values: pa.Array, times: np.ndarray, records: WindowedRecords
 ) -> pa.Array:
-    """The percentile or median of each window's values; null where it has none.
+    """The percentile or median of each window's values; null in a window without values.
 
     Args:
         aggregate: What to compute.

@@ -18,7 +18,7 @@ from windows_pipeline.kernels.values import is_valid, numbers_of
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 
 VARIANCES = {Function.VARIANCE: 1, Function.STDDEV: 1, Function.VAR_POP: 0, Function.STDDEV_POP: 0}
-"""Each variance divides by the number of values less this."""
+"""By function, what is subtracted from the number of values in the divisor."""
 _ROOTS = (Function.STDDEV, Function.STDDEV_POP)
 
 
@@ -109,7 +109,7 @@ def decimal_result(
 
 
 def variance_of(function: Function, column: pa.Array, records: WindowedRecords) -> pa.Array:
-    """Variances or standard deviations; null of too few values, NaN of any that is not finite."""
+    """Variances or standard deviations; null for too few values, NaN if a value is not finite."""
     windows, valid = records.windows, is_valid(column)
     finite = valid
     if pa.types.is_floating(column.type):

@@ -34,8 +34,8 @@ def aggregate_of_user(
 ) -> pa.Array:
     """Computes a user's aggregate of each window.
 
-    A window fails exactly where it fails computed alone (`WindowedRecords.fail`); if failures are
-    noted, its result is null.
+    A window fails if and only if it fails when computed alone (`WindowedRecords.fail`). If failures
+    are noted, a failed window's result is null.
 
     Raises:
         RuntimeError: A function of the user raised; names aggregate and window.
@@ -77,8 +77,8 @@ def _results(
 ) -> Iterator[Any | _Raised]:
     """Each window's result, or the exception that computing the window alone raises.
 
-    An exception may leave the contents that windows share in any state, and may come of that
-    state. So the window is computed alone, and later windows share new contents.
+    An exception may corrupt the contents that windows share, or result from corrupt contents. So
+    the window is computed again, alone, and later windows share new contents.
     """
     inputs = _Inputs.of(user, column, records)
     windows, starts = records.windows, records.starts
@@ -104,7 +104,7 @@ def _results(
         if contents is None:
             inside = inputs.inside(window)
             result = inputs.alone(inside)
-            # While windows fail, no contents are worth making.
+            # While windows fail, shared contents are not made.
             if not isinstance(result, _Raised):
                 contents = inputs.shared(inside, low, int(starts[group + 1]) - low)
         yield result
@@ -112,7 +112,7 @@ def _results(
 
 @dataclass(frozen=True)
 class _Raised:
-    """What a user's function raised."""
+    """An error that a user's function raised."""
 
     error: Exception
 
@@ -207,7 +207,7 @@ def _fail(
     windows: np.ndarray,
     error_of: Callable[[int], Exception],
 ) -> None:
-    """Notes or raises a failure; of a project's aggregate with the text of the error."""
+    """Notes or raises a failure; with the error's text if a project's aggregate failed."""
     if records.noted is None or not isinstance(aggregate.function, ProjectAggregate):
         records.fail(aggregate.name, windows, error_of)
         return

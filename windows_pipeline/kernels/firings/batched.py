@@ -200,7 +200,7 @@ def _fire_tick_intervals(
     enter_order: List[np.ndarray],
     panes: List[np.ndarray],
 ) -> None:
-    """Fires the windows [first, end) of a group, one tick interval after the other."""
+    """Fires the windows [first, end) of a group, tick interval by tick interval."""
     ticks = moments.ticks
     low, high = clocked.starts[windows.group[first]], clocked.starts[windows.group[first] + 1]
     is_first_apart = len(ticks) > 0 and policy[DISCARDS] != 0
@@ -322,7 +322,7 @@ def _panes(
     advances: np.ndarray,
     fired: np.ndarray,
 ) -> np.ndarray:
-    """The panes of a chain: of windows that pass, with their late records; then of the others."""
+    """The panes of a chain: first windows that pass, with their late records, then the others."""
     panes = np.zeros((len(selected) + int(found.late.sum()), PANE_SIZE), np.int64)
     count = 0
     for k in range(len(selected)):
@@ -373,7 +373,7 @@ def _fire_later_records(
     enter_order: List[np.ndarray],
     panes: List[np.ndarray],
 ) -> None:
-    """Fires, where panes discard, each record that comes after its window has passed, alone."""
+    """Fires each record that comes after its window has passed alone, if panes discard."""
     selected, count = np.empty(end - first, np.int64), 0
     for w in range(first, end):
         passes = moments.passes_in[w] <= len(moments.ticks)
@@ -409,7 +409,7 @@ def _fire_later_records(
 
 @compiled
 def late_firings(windows: MadeWindows, moments: Moments, clocked: ClockedRecords) -> np.ndarray:
-    """By window, at most how many records come after it has passed and before it closes."""
+    """By window, the most records that can come after it has passed and before it closes."""
     changes = np.zeros(len(windows.group) + 1, np.int64)
     first = 0
     while first < len(windows.group):

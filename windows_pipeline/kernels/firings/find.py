@@ -186,7 +186,7 @@ def _fire(
     new: NewInput | None,
     tuning: Tuning,
 ) -> Iterator[Firings]:
-    """Fires windows in batches where that costs less, else one by one."""
+    """Fires windows in batches if that costs less, otherwise one by one."""
     delay_ms = trigger.out_of_orderness_ms
     if new is not None:
         made_windows = windows_that_may_fire(made_windows, clocked, new, policy)

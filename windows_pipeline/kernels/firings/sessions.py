@@ -88,7 +88,7 @@ def session_firings(
         open_count = 0
         for i in range(low, high):
             time, clock = time_ms[i], clock_ms[i]
-            # A record that advances the watermark still joins the sessions that it closes.
+            # A record that advances the watermark still joins the sessions that the advance closes.
             met = advances[entry[i] - 1] if entry[i] else clock
             while open_count:
                 slot = position_of(is_open, 0)

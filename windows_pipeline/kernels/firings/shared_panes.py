@@ -1,4 +1,4 @@
-"""Fills panes of overlapping windows in one pass: a record that several show enters once."""
+"""Fills panes of overlapping windows in one pass; a record that several panes show enters once."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def stays_of(
     clock_ms: np.ndarray,
 ) -> np.ndarray:
     """By record, the windows in which it stays and those for which it is copied; see `chain`."""
-    always = until.copy()  # all further windows, too, show the records before it
+    always = until.copy()  # all later windows show the records before it as well
     for k in range(len(selected) - 2, -1, -1):
         always[k] = min(always[k], always[k + 1])
     stays = np.zeros((4, len(records)), np.int64)

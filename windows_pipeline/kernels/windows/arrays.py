@@ -1,4 +1,4 @@
-"""What every finder of windows returns and every aggregate takes: windows as NumPy arrays."""
+"""Windows as NumPy arrays, which every finder of windows returns and every aggregate takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 class WindowArrays(NamedTuple):
     """The windows of a chunk of groups, by group and end, and the records they contain.
 
-    A window contains the records `enter_order[:entered]` without the records `[:left]`. Records
+    A window contains the records `enter_order[:entered]` except the records `[:left]`. Records
     are sorted by group and event time, so those of earlier groups cancel out.
 
     Attributes:

@@ -26,7 +26,7 @@ class Reason(IntEnum):
 
 
 class Assignment(NamedTuple):
-    """Between which window ends each record counts, or why no window counts it."""
+    """The window ends between which each record counts, or the reason why no window counts it."""
 
     enter_ms: np.ndarray
     """The end of the first window that contains the record and was open when the record came."""
@@ -41,7 +41,7 @@ class Assignment(NamedTuple):
 def assign(spec: AssignedWindows, time_ms: np.ndarray, close_ms: np.ndarray) -> Assignment:
     """Assigns records to windows, by the close times at their arrival (`NEVER_MS` for none)."""
     first_end_ms, last_end_ms = _ends(spec, time_ms)
-    # Hopping and tumbling windows do not contain their end: one that ends at the close is closed.
+    # Hopping and tumbling windows exclude their end, so windows that end at the close are closed.
     open_end_ms = _next_end(spec, close_ms) if isinstance(spec, TimeWindows) else close_ms
     enter_ms = np.maximum(first_end_ms, open_end_ms)
     reason = np.zeros(len(time_ms), np.int8)

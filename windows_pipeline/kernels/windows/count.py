@@ -1,4 +1,4 @@
-"""Finds count windows by arithmetic on how many records of a key have come (rule F1)."""
+"""Finds count windows by arithmetic on the number of records of a key (rule F1)."""
 
 from __future__ import annotations
 

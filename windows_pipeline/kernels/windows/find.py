@@ -1,4 +1,4 @@
-"""Finds the windows of a chunk of records, whatever their kind."""
+"""Finds the windows of a chunk of records, for every kind of window."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class ChunkWindows:
 
     Attributes:
         table: Those records.
-        close_ms: The close time that each record met.
+        close_ms: The close time when each record arrived.
         starts: Where each group of records begins (for sessions: each session); one more entry
             for the end of the last.
         time_ms: The records' event times, ascending within a group.
         windows: The windows.
         length_ms: How far a window's start lies before its end; None where a window starts with
             its first record.
-        advance_ms: From each window of a run to the next; 1 for windows that are no runs.
+        advance_ms: From each window of a run to the next; 1 where each entry is a single window.
         reason: For each record of the whole chunk, the `Reason` why no window counts it.
     """
 
@@ -64,7 +64,7 @@ def find_windows(chunk: Chunk, arrival: Sequence[str]) -> ChunkWindows:
 
     Args:
         chunk: The records.
-        arrival: The columns that order the arrival of records that met one close time; only
+        arrival: The columns that order the arrival of records with equal close times; only
             sessions need them (rule D2).
     """
     if isinstance(chunk.spec, SessionWindows):

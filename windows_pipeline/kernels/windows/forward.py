@@ -18,7 +18,7 @@ def forward_sweep(
     close_after_ms: np.ndarray,
     size_ms: int,
 ) -> tuple[np.ndarray, ...]:
-    """Finds each group's windows that its new records changed or its close time closed.
+    """Finds the windows of each group that new records changed or the close time closed.
 
     Args:
         starts: Where each group's records begin; one more entry for the end of the last.

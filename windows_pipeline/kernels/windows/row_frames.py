@@ -81,7 +81,7 @@ def frames_of(
 
 
 def united(frames: Sequence[Frames]) -> Frames:
-    """The rows from the first to the last that one of several frames of a row holds.
+    """The rows from the first to the last in any of a row's frames.
 
     Args:
         frames: Frames of the same rows and parts, in whose bounds each row lies; or one alone,

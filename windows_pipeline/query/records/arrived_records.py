@@ -1,4 +1,4 @@
-"""Records in the order of a table's rows, as far as windows depend on them (rules A2 to A4)."""
+"""The fields of records that decide their windows, in the order of a table's rows (A2 to A4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARRIVAL = ("arrival_unit", "source_partition", "offset")
 
 
 class ArrivedRecord(NamedTuple):
-    """A record that the arrival log has, with what it met when it arrived.
+    """A record in the arrival log, with stream time and close time at its arrival.
 
     Attributes:
         position: The index of its row.

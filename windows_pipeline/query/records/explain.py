@@ -41,11 +41,11 @@ _Arrival = tuple[date, str, int]
 _MOST_ROWS = 250_000
 MOST_EXPLAINED = 20
 """How many records are explained by default."""
-_NOT_YET = ": its first window was closed as it arrived, and no open window holds it"
+_NOT_YET = ": its first window was closed when it arrived, and no open window holds it"
 _NOT_MERGED = ": another source partition may still bring a record before it"
 _LATE = {
-    "late": "every window of its event time was closed as it arrived: the close time was {close}",
-    "partly_late": "some window of its event time was open as it arrived, at close time {close}, "
+    "late": "every window of its event time was closed when it arrived: the close time was {close}",
+    "partly_late": "some window of its event time was open when it arrived, at close time {close}, "
     "but all are closed by now, and none counts it",
     "outside_windows": "no window holds its event time, by the definition",
 }

@@ -1,4 +1,4 @@
-"""What records met when they arrived: stream time, watermark, close time (rules A2 to A4)."""
+"""Stream time, watermark and close time at each record's arrival (rules A2 to A4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLUMNS = ("arrival_unit", "source_partition", "batch")
 
 
 class MetTimes(NamedTuple):
-    """What a record met when it arrived, in milliseconds since 1970.
+    """Stream time, watermark and close time at a record's arrival, in ms since 1970.
 
     Attributes:
         event_ms: Its event time.
@@ -53,7 +53,7 @@ class RecordTimes:
         self._delay_ms = delay_ms
 
     def of(self, rows: pa.Table) -> list[MetTimes | None]:
-        """The times of rows of raw_events; None for those that count nowhere so far.
+        """The times of rows of raw_events; None for rows that no table counts yet.
 
         Those are rows that the log lacks, and rows of days that a missing day blocks.
         """

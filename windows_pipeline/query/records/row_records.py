@@ -46,7 +46,7 @@ def records_of_row(
 def _frame(
     window: RowWindow, in_order: Sequence[ArrivedRecord], at: int, record_count: int
 ) -> range:
-    """Which records the window of the row at an index has."""
+    """The records in the window of the row at an index."""
     match window:
         case SlideRows(unit=FrameUnit.RANGE, back=back, ahead=ahead):
             row_ms = in_order[at].time_ms

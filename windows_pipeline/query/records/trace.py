@@ -34,7 +34,7 @@ def records_of_alert(
     key: object,
     window_end: datetime,
 ) -> DataFrame:
-    """The records that count in a final window, hence in each alert that it raised.
+    """The records that count in a final window, and so in each alert of the window.
 
     Several row windows of a key may end at the same time; the records of all are returned.
 
@@ -90,7 +90,7 @@ def records_of_alert(
 
 
 def is_key(key: object, kind: T.DataType) -> Column:
-    """The condition that a row's `key` is a key, as `records_of_alert` takes it.
+    """The condition that a row's `key` equals a key in the form that `records_of_alert` takes.
 
     Raises:
         ValueError: A key of several columns has not as many values.

@@ -1,4 +1,4 @@
-"""All that is known of a final window, as `trace` returns it, and the rows beside a row's."""
+"""What `trace` returns of a final window, or of a row and its neighbouring rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def rows_beside(
         window: The window of the row.
         order: The columns that order the rows: `ROW_KEY`, or those of it that say when it arrived.
     """
-    # Other columns than those that name a row are read of the two rows alone.
+    # Columns that do not identify a row are read for the two rows only.
     rows = in_order(windows.table.read(Wanted(keys), columns=ROW_KEY), order)
     with_offset = pc.indices_nonzero(pc.equal(rows["offset"], integer(window.other["offset"])))
     own = (at for at in with_offset.to_pylist() if is_of_row(window, _row(rows, at)))
@@ -70,7 +70,7 @@ def rows_beside(
 
 
 def is_of_row(window: StoredWindow, row: Mapping[str, Any]) -> bool:
-    """Whether a window of a row is of this row, which has the columns of `ROW_KEY`."""
+    """Whether a window belongs to this row, which has the columns of `ROW_KEY`."""
     return all(window.other[name] == row[name] for name in ROW_KEY)
 
 

@@ -1,4 +1,4 @@
-"""The arrival log as it is without Spark: watermarks after each day and micro-batch (rule A4)."""
+"""Reads the arrival log without Spark: the watermark after each day and micro-batch (rule A4)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Watermarks:
 
 
 def _in_ms(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Timestamps as milliseconds since 1970; other columns as they are."""
+    """Converts timestamps to milliseconds since 1970; other columns stay unchanged."""
     if not pa.types.is_timestamp(values.type):
         return values
     return values.cast(pa.timestamp("ms", tz=values.type.tz)).cast(pa.int64())

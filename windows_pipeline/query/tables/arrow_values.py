@@ -42,13 +42,13 @@ def instants(times_ms: Sequence[int | None]) -> pa.Array:
 
 
 def python_rows(rows: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """The rows by column, as `to_pylist` has them; instants are in Python's own UTC."""
+    """The rows by column, as `to_pylist` returns them; instants are in Python's own UTC."""
     columns = [python_values(rows[name]) for name in rows.schema.names]
     return (dict(zip(rows.schema.names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
 def python_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values of a column, as `to_pylist` has them; it would import pandas for instants."""
+    """A column's values as `to_pylist` returns them; that would import pandas for instants."""
     kind = values.type
     if pa.types.is_struct(kind):
         fields = [python_values(pc.struct_field(values, [at])) for at in range(kind.num_fields)]

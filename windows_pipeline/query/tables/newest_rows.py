@@ -101,7 +101,7 @@ def _newest_rows(
 def _files_by_day(
     entries: pa.Table, first: date | None, last: date | None
 ) -> list[tuple[pa.Scalar, list[str]]]:
-    """Each arrival day as Arrow has it, with the paths of its files; newest day first."""
+    """Each arrival day as Arrow's value, with the paths of its files; newest day first."""
     if not entries.num_rows:
         return []
     found: dict[date, tuple[pa.Scalar, list[str]]] = {}

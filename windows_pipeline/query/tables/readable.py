@@ -1,4 +1,4 @@
-"""What a store needs of a table, whoever reads the table: the driver alone, or Spark."""
+"""What a store needs of a table, be it read by the driver alone or by Spark."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class SparkTable:
 
 
 def _condition(wanted: Wanted) -> Column:
-    """The condition that a row is wanted."""
+    """The condition for wanted rows."""
     conditions = [F.lit(True), *_of_keys(wanted.keys)]
     for name, span in wanted.times.items():
         # Times in tables are whole milliseconds.
@@ -167,7 +167,7 @@ def _literal(value: pa.Scalar) -> Column:
 
 
 def _beyond(parts: Sequence[Column], bound: Sequence[Column], *, is_after: bool) -> Column:
-    """The condition of keys at a bound or beyond; parts decide in order, null is before all."""
+    """The condition for keys at or beyond a bound; parts compare in order, null comes first."""
     part, value = parts[0], bound[0]
     low, high = (value, part) if is_after else (part, value)
     strictly = F.coalesce(low < high, F.lit(False)) | (low.isNull() & high.isNotNull())

@@ -21,13 +21,13 @@ _DAY = "partition.arrival_unit"
 
 
 class Span(NamedTuple):
-    """From one instant to another, both included, in microseconds since 1970; None is open."""
+    """A span of time, bounds included, in microseconds since 1970; None for an open bound."""
 
     first_us: int | None = None
     last_us: int | None = None
 
     def meets(self, smallest_us: int | None, largest_us: int | None) -> bool:
-        """Whether values between two known ones may be within; true where neither is known."""
+        """Whether values between these bounds may be within the span; true if both are unknown."""
         if smallest_us is not None and self.last_us is not None and smallest_us > self.last_us:
             return False
         return not (
@@ -35,7 +35,7 @@ class Span(NamedTuple):
         )
 
     def within(self, other: Span) -> Span:
-        """The time that both have in common."""
+        """The time that both spans have in common."""
         firsts = [us for us in (self.first_us, other.first_us) if us is not None]
         lasts = [us for us in (self.last_us, other.last_us) if us is not None]
         return Span(max(firsts, default=None), min(lasts, default=None))
@@ -102,7 +102,7 @@ def file_entries(entries: pa.Table) -> list[FileEntry]:
                 (smallest if kind == "min" else largest)[of] = values[number]
         for of in [name for name in smallest if _is_key(name)]:
             if columns.get(f"null_count.{of}", {number: None})[number] != 0:
-                del smallest[of]  # the null key is none of these values
+                del smallest[of]  # statistics leave nulls out, and null is the smallest key
         day = None if days is None else days[number]
         found.append(FileEntry(path, day, counts[number], smallest, largest))
     return found

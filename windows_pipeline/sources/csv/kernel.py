@@ -7,18 +7,18 @@ import numpy as np
 from windows_pipeline.compat.numba_jit import compiled
 
 SKIPPED, MALFORMED = 1, 2
-"""Bits of a record's state: a blank line or the header again; no record of RFC 4180, or one with
-another number of fields than the header."""
+"""Bits of a record's state: to skip (a blank line, or the header again); malformed (the record
+breaks RFC 4180, or has not as many fields as the header)."""
 NO_FIELD, PLAIN, QUOTED, DOUBLED, BROKEN = 0, 1, 2, 3, 4
-"""Kinds of a field: missing (null), without quotes, in quotes, in quotes with doubled ones, and
-with a quote that is not closed, or closed before the field's end."""
+"""Kinds of a field: missing (null), without quotes, in quotes, in quotes with doubled quotes
+inside, and malformed: with a quote that is not closed, or closed before the field's end."""
 _QUOTE, _LF, _CR = 0x22, 0x0A, 0x0D
 _BLANKS = (0x20, 0x09, 0x0B, 0x0C)
 
 
 @compiled
 def _stands_at(data: np.ndarray, position: int, text: np.ndarray) -> bool:
-    """Whether a text of at least one byte stands at a position of the data."""
+    """Whether the data contain a text, of at least one byte, at a position."""
     if data[position] != text[0] or position + len(text) > len(data):
         return False
     index = 1
@@ -44,7 +44,7 @@ def _is_skipped(
 
 @compiled
 def _end_of_field(data: np.ndarray, position: int, delimiter: np.ndarray) -> int:
-    """Where the next delimiter or line break stands, or where the data end."""
+    """The position of the next delimiter or line break, or the end of the data."""
     while (
         position < len(data)
         and data[position] != _LF
@@ -57,10 +57,10 @@ def _end_of_field(data: np.ndarray, position: int, delimiter: np.ndarray) -> int
 
 @compiled
 def _closing_quote(data: np.ndarray, position: int) -> tuple[int, int]:
-    """Where the quote stands that closes a field, and the kind of the field.
+    """The position of the quote that closes a field, and the kind of the field.
 
-    It is the last byte of the data if more data could show that this quote is the first of two,
-    and the length of the data if there is none.
+    The position is that of the last byte if the quote there may be the first of a doubled quote,
+    which only more data can show; it is the length of the data if no quote closes the field.
     """
     kind = QUOTED
     while position < len(data):
@@ -76,7 +76,7 @@ def _closing_quote(data: np.ndarray, position: int) -> tuple[int, int]:
 
 @compiled
 def _after_line_break(data: np.ndarray, position: int) -> int:
-    """Where the line break at a position ends, which may be where the data end."""
+    """The end of the line break at a position, which may be the end of the data."""
     if position + 1 < len(data) and data[position] == _CR and data[position + 1] == _LF:
         return position + 2
     return min(position + 1, len(data))
@@ -91,8 +91,8 @@ def _field(
 ) -> tuple[int, int, int, int]:
     """Where a field's text begins and ends, where the field ends, and its kind.
 
-    The kind is NO_FIELD if only more data could show where the quote that the field opens is
-    closed.
+    The kind is NO_FIELD if the field opens a quote and only more data can show where that quote
+    closes.
     """
     if position == len(data) or data[position] != _QUOTE:
         end = _end_of_field(data, position, delimiter)
@@ -109,7 +109,7 @@ def _field(
 
 @compiled
 def _without_fields(kinds: np.ndarray, slots: np.ndarray, record: int, first: int) -> None:
-    """Marks a record's fields as missing, from a field on."""
+    """Marks a field of a record, and all fields after it, as missing."""
     for field in range(first, len(slots)):
         if slots[field] >= 0:
             kinds[slots[field], record] = NO_FIELD
@@ -135,7 +135,7 @@ def scan_records(
 
     Args:
         data: UTF-8 bytes that begin with a record.
-        is_last: Whether the data end where the file ends, so that the last record is complete.
+        is_last: Whether the data end with the file, so that the last record is complete.
         delimiter: The bytes of one character.
         header: The bytes of a record to skip; none if empty.
         field_count: How many fields a record must have; 0 for any number.
@@ -210,7 +210,7 @@ def gathered_texts(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Copies one text per kept record into one array, with doubled quotes undone.
 
-    A field without quotes that is empty is null.
+    An empty field without quotes is null.
 
     Args:
         data: The bytes that `scan_records` took.

@@ -26,12 +26,12 @@ _UTF_16_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def header_of(chunks: Iterable[bytes], form: CsvForm, file: str) -> bytes | None:
-    """The first record of a file that is no blank line, as UTF-8; None if there is none.
+    """The first record of a file that is not blank, as UTF-8; None if there is none.
 
     Raises:
         BadFileError: The header is longer than a record may be, or no text of the encoding.
     """
-    for scan in scanned(chunks, form, file, piece_bytes=1):  # a header is read from few bytes
+    for scan in scanned(chunks, form, file, piece_bytes=1):  # a header needs few bytes
         header = _first_text(scan)
         if header is None:
             continue
@@ -44,7 +44,7 @@ def header_of(chunks: Iterable[bytes], form: CsvForm, file: str) -> bytes | None
 
 
 def _first_text(scan: Scan) -> bytes | None:
-    """The first record that is no blank line."""
+    """The first record that is not blank."""
     texts = map(scan.text, range(len(scan.bounds)))
     return next((text for text in texts if text.strip(_BLANKS)), None)
 

@@ -77,7 +77,7 @@ class Scanner:
         self._kinds = np.empty((len(columns), size), np.uint8)
 
     def scan(self, data: np.ndarray, *, is_last: bool) -> tuple[Scan, int, int]:
-        """The records found, the bytes that they take, and the open quote after them or -1."""
+        """The number of records found, their bytes, and the position of the open quote or -1."""
         of_records = (self._bounds, self._states, self._begins, self._ends, self._kinds)
         count, size, opened = scan_records(data, is_last, *self._form, *of_records)
         by_slot = (array[:, :count] for array in (self._begins, self._ends, self._kinds))
@@ -127,7 +127,7 @@ def scanned(
     scanner = Scanner(form.delimiter, header, field_count, columns)
     rest, lines, is_last, is_first = b"", 0, False, True
     while not is_last:
-        # At least as much as is left over, so that a long record is not scanned again too often.
+        # Read at least as much as is left over, so that a long record is not scanned too often.
         more, is_last = _filled(texts, max(piece_bytes, len(rest), len(_BOM)))
         rest += more
         if is_first:
@@ -152,7 +152,7 @@ def scanned(
 
 
 def _filled(texts: Iterator[bytes], least: int) -> tuple[bytes, bool]:
-    """The next pieces of a text, together at least so many bytes; and whether it ends there."""
+    """The next pieces of a text, of a least total size, and whether the text ends there."""
     pieces, size = [], 0
     for piece in texts:
         pieces.append(piece)
@@ -163,7 +163,7 @@ def _filled(texts: Iterator[bytes], least: int) -> tuple[bytes, bool]:
 
 
 def _utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """Turns text of any encoding into UTF-8; what can't be decoded becomes invalid UTF-8."""
+    """Turns text of any encoding into UTF-8; undecodable bytes become invalid UTF-8."""
     if encoding == "utf-8":
         yield from chunks
         return

@@ -33,7 +33,7 @@ _SILENT = re.compile(
 _NO_CONNECTOR = re.compile(
     r"'JavaPackage' object is not callable|Failed to find data source: kafka"
 )
-"""What py4j says of a class that the JVM lacks, and Spark of a source."""
+"""What py4j reports for a class that the JVM lacks, and Spark for an unknown source."""
 _NO_CLIENT = re.compile(r"Failed to create new KafkaAdminClient|Failed to construct kafka consumer")
 
 

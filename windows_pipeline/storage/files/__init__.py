@@ -1,1 +1,1 @@
-"""The files of tables: their digests, their damage, and what Hadoop keeps beside them."""
+"""The files of tables: their digests, their damage, and Hadoop's checksum files."""

@@ -23,7 +23,7 @@ from windows_pipeline.storage.files.digests import (
 
 
 class Damage(NamedTuple):
-    """A file that is not as it was written.
+    """A file that differs from what was written.
 
     Attributes:
         file: Its path below the table's folder.

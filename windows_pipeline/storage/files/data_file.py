@@ -1,4 +1,4 @@
-"""Opens the Parquet files of tables without Spark; whatever fails while one is read is damage."""
+"""Opens tables' Parquet files without Spark; reports any failure to read a file as damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Delta table's log says of its files, read by delta-rs without Spark."""
+"""Reads the files of a Delta table from its log with delta-rs, without Spark."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def exact_files(table: DeltaTable) -> pa.Table | None:
 
 
 def _require_full_commits(location: str) -> None:
-    """Refuses a log with an empty commit, which delta-rs takes for one that changed nothing.
+    """Refuses a log with an empty commit, which delta-rs would read as a commit without changes.
 
     Readers begin with the last checkpoint, so only the commits after it matter.
     """

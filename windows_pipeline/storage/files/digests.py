@@ -1,9 +1,9 @@
-"""Digests of a table's files, kept beside them: a file that changed after it was written is found.
+"""Digests of a table's files, which reveal a file that changed after it was written.
 
 A table in a local folder has a list, `_file_digests`: a line for each data file, each commit and
 each checkpoint of Delta's log. Both writers, Spark's Delta and delta-rs, name the files of a write
-only once they have committed it, so `remember` reads them again right after the commit. If a run is
-killed in between, the files get their digests from the next write or the next check.
+only once they have committed it, so `remember` reads the files right after the commit. If a run is
+killed in between, the next write or the next check computes the missing digests.
 
 Readers of Delta and Parquet ignore names that begin with `_`, and so does Delta's VACUUM.
 """
@@ -31,9 +31,9 @@ LOG_FILE = re.compile(r"(\d{20})\.(json|crc|checkpoint(?:\.[\w.-]+)?\.parquet)")
 """The name of a file of Delta's log that is written once: a commit, its summary, a checkpoint."""
 _BLOCK_BYTES = 1 << 20
 _TAIL_BYTES = 1 << 12
-"""So many bytes of a list's end have its last commit."""
+"""How many bytes at the end of a list contain its last commit."""
 _READERS = 4
-"""So many threads read files; Python's lock is free while they read and compute digests."""
+"""How many threads read files; they release Python's lock to read and to compute digests."""
 
 
 class FileDigest(NamedTuple):
@@ -55,8 +55,8 @@ class KnownFiles(NamedTuple):
 
     Attributes:
         files: The first digest of each path.
-        damaged_lines: The numbers of lines that are not as they were written, from 1. An
-            unfinished last line, which a killed run leaves, is not listed.
+        damaged_lines: The numbers, from 1, of damaged lines. An unfinished last line, which a
+            killed run leaves, is not among them.
     """
 
     files: dict[str, FileDigest]
@@ -90,7 +90,7 @@ def remember_files(location: str, log_names: Iterable[str], data_paths: Iterable
     Raises:
         OSError: A file cannot be read, or the list cannot be written. The list is unchanged then.
     """
-    # The last line must be the newest commit, by which the next call finds where to go on.
+    # The last line must be the newest commit: the next call continues after it.
     names = sorted(log_names, key=lambda name: (name.endswith(".json"), name))
     paths = [*sorted(data_paths), *(f"{LOG_FOLDER}/{name}" for name in names)]
     found = [digest for digest in digests(location, paths) if digest is not None]
@@ -176,13 +176,13 @@ def _digest(folder: Path, path: str) -> FileDigest | None:
 
 
 def _line(digest: FileDigest) -> bytes:
-    """A line of the list; it begins with a checksum of the rest."""
+    """A line of the list, which begins with a checksum of its rest."""
     rest = f"{digest.sha256} {digest.size_bytes} {json.dumps(digest.path)}".encode()
     return b"%08x %s\n" % (zlib.crc32(rest), rest)
 
 
 def _parsed(line: bytes) -> FileDigest | None:
-    """The digest that a line holds; None for a line that is not as it was written."""
+    """The digest that a line holds; None if the line is damaged."""
     checksum, _, rest = line.partition(b" ")
     if checksum != b"%08x" % zlib.crc32(rest):
         return None
@@ -248,7 +248,7 @@ def _locked(path: Path) -> Iterator[BinaryIO]:
     while True:
         with path.open("a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            # `forget_deleted` may have put a new list there meanwhile.
+            # `forget_deleted` may have replaced the list meanwhile.
             if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 yield file
                 return

@@ -1,4 +1,4 @@
-"""Compares files with the checksum files that Hadoop writes beside local files."""
+"""Compares local files with the checksum files that Hadoop writes for them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def files_that_differ(folder: Path) -> dict[Path, str]:
 
 
 def checksum_file(file: Path) -> Path:
-    """Where Hadoop writes the checksums of a local file."""
+    """The path of the checksum file that Hadoop writes for a local file."""
     return file.with_name(f".{file.name}.crc")
 
 
 def is_unfinished(file: Path) -> bool:
-    """Whether Spark has not given the file its name yet: it writes `.3.UUID.tmp`, then renames it.
+    """Whether the file is Spark's temporary one: Spark writes `.3.UUID.tmp`, then renames it.
 
     Hadoop renames the checksum file last, so a process that is killed may leave that one alone.
     """
@@ -42,7 +42,7 @@ def is_unfinished(file: Path) -> bool:
 
 
 def _difference(file: Path, checksums: Path) -> str | None:
-    """What is wrong with a file; nothing if a writer deletes it meanwhile, checksums first."""
+    """What is wrong with a file; nothing if a writer is deleting it, checksum file first."""
     wanted = _bytes_of(checksums)
     content = _bytes_of(file)
     if wanted is None:

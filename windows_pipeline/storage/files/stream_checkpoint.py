@@ -1,4 +1,4 @@
-"""Whether a stream's checkpoint is as Spark wrote it and fits the tables, and how to fix it."""
+"""Checks that a stream's checkpoint is undamaged and fits the tables, and says how to fix it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUN_AGAIN = (
     "then run the stream again: it computes at most the last micro-batch again, and the tables "
     "take no row twice"
 )
-"""Why a commit can be deleted."""
+"""The reason why a commit can be deleted."""
 _COMMITS = "commits"
 
 
@@ -61,7 +61,7 @@ def way_out(folder: str, files: Sequence[str]) -> str:
 
 
 def lacking(checkpoint: str, last: int, is_there: Callable[[str], bool]) -> str | None:
-    """What a checkpoint lacks for a stream to resume; None if nothing.
+    """What a checkpoint lacks for a stream to resume; None if it lacks nothing.
 
     Args:
         checkpoint: The checkpoint's folder.

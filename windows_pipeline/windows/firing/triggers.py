@@ -32,8 +32,8 @@ class Trigger:
 
     Attributes:
         final_only: Whether each window fires once, when it closes; excludes all other fields.
-        early_every_records: The number of a window's records after which it fires before its
-            end; None for no such firings.
+        early_every_records: After how many of its records a window fires before its end; None for
+            no such firings.
         early_every_ms: The interval of firings before a window's end: it fires each time that
             stream time reaches or passes a multiple of this; None for no such firings.
         late: Whether each record that comes after the window's end, within grace, fires it.
@@ -142,7 +142,7 @@ class Trigger:
         A session ends when stream time reaches its last record plus the gap, and closes a grace
         later, one millisecond earlier than by the contract. Firings by time are those of Flink's
         ContinuousEventTimeTrigger. Each window has its own ticks, counted from its first
-        record. Every tick below stream time fires, also several at once and ticks past the end.
+        record. Every tick below stream time fires, even several at once, and ticks past the end.
         A session that later merges with others fires again for the ticks it has passed. Flink
         has no sliding windows, so `fitted` refuses them.
         """
@@ -152,7 +152,7 @@ class Trigger:
         """Returns the windows, after checking that they can fire before they close.
 
         Raises:
-            ValueError: The windows cannot fire so; the message has the reason and the fix.
+            ValueError: The windows cannot fire like this; the message has the reason and the fix.
         """
         if isinstance(windows, GracedRows):
             raise ValueError(
@@ -172,7 +172,7 @@ class Trigger:
             )
         if isinstance(windows, TimeWindows) and windows.emit_empty:
             raise ValueError(
-                "windows: emit_empty adds windows without records, which nothing fires before "
+                "windows: emit_empty adds windows without records, which no trigger fires before "
                 "they close; use Trigger.until_window_closes(), or leave emit_empty out"
             )
         if windows.grace_ms < self.out_of_orderness_ms:

@@ -12,8 +12,8 @@ from windows_pipeline.windows.frames.row_count import RowCount
 class FrameUnit(StrEnum):
     """The unit of a frame's bounds: SQL's two kinds of frames.
 
-    A RANGE frame is measured in milliseconds: it contains all rows of one time (peers), or none
-    of them. A ROWS frame counts rows in the order of time and, at one time, of arrival.
+    A RANGE frame is measured in milliseconds: it contains all rows of equal time (peers), or
+    none. A ROWS frame counts rows in the order of time and, at one time, of arrival.
     """
 
     RANGE = "range"

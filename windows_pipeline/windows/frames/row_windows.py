@@ -55,7 +55,7 @@ class SlideRows(_OnTime):
 
     `SlideRows.preceding("10 minutes").on("ts")` ends with the row and its peers;
     `.following(...)` sets another end. Both bounds are inclusive. A negative bound is on the
-    other side of the row, so the frame leaves the row out and may be empty. A frame that starts
+    other side of the row: the frame excludes the row and may be empty. A frame that starts
     after the row therefore needs `.following(...)`.
 
     Attributes:
