@@ -267,13 +267,13 @@ def test_final_results_confirm_or_withdraw_early_warnings(ran: Ran, spark: Spark
     ]  # fmt: skip
     assert {row[-1] for row in found} == {"open", "confirmed", "withdrawn"}
     assert sorted(found) == sorted(wanted)
-    settled = {row[1:4]: row[-1] for row in wanted if row[-1] != "open"}
+    states = {row[1:4]: row[-1] for row in wanted if row[-1] != "open"}
     raised = {row[1:4]: row[0] for row in wanted if row[-1] == "open"}
     stand = {
         (row.rule, row.key, ms(row.window_start)): ((row.arrival_unit - FIRST_DAY).days, row.state)
         for row in as_they_stand(rows).collect()
     }
-    assert stand == {row_key: (raised[row_key], settled.get(row_key, "open")) for row_key in raised}
+    assert stand == {row_key: (raised[row_key], states.get(row_key, "open")) for row_key in raised}
     assert ran.fires("sessions").early_warnings is None
 
 
@@ -388,8 +388,8 @@ def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSessio
     last[shown]["record_count"] += 1
     last[ended] |= {"is_final": True, "record_count": 0}
     raised = [row for row in warnings if row["state"] == "open" and row["rule"] == "busy"]
-    settled = next(row for row in warnings if row["state"] == "confirmed")
-    settled["state"] = "withdrawn"
+    confirmed = next(row for row in warnings if row["state"] == "confirmed")
+    confirmed["state"] = "withdrawn"
     raised[0]["record_count"] = 1
     warnings.append(dict(raised[1]))
     broken = {
@@ -399,7 +399,7 @@ def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSessio
         "last_firing_shows_final": shown,
         "final_firing_is_final": ended,
         "early_warning_breaks_its_rule": (raised[0]["key"], raised[0]["window_start"]),
-        "early_warning_settled_by_final": (settled["key"], settled["window_start"]),
+        "early_warning_agrees_with_final": (confirmed["key"], confirmed["window_start"]),
         "early_warning_once": (raised[1]["key"], raised[1]["window_start"]),
     }
     rows = [

@@ -70,7 +70,7 @@ def of_flip_11(flights: DataFrame, spark: SparkSession) -> DataFrame:
     around = wp.windowed(flights, frame).by("origin").event_time("departed_at")
     assert_type(around.arrival("offset"), RowWindowed[DataFrame])
     visit = flip11.SessionRows.with_gap("30 minutes").on("departed_at").alias("visit")
-    assert_type(around.beside(visit, wp.count()).agg(wp.count()), DataFrame)
+    assert_type(around.and_over(visit, wp.count()).agg(wp.count()), DataFrame)
     assert_type(wp.windows(frame).agg(), Transform)
     longest = wp.UserAggregate(
         create=lambda: "",

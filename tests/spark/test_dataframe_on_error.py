@@ -126,7 +126,7 @@ def test_row_windows(events: DataFrame, back: str) -> None:
     """Rules F2, G3: in Spark's frames and the engine's; `failed` names those of all windows."""
     grown = SlideRows.preceding(back).on("ms").alias("grown")
     near = SlideRows.preceding("5 ms").on("ms").alias("near")
-    by_key = wp.windowed(events, grown).by("key").beside(near, sum_("n").alias("here"))
+    by_key = wp.windowed(events, grown).by("key").and_over(near, sum_("n").alias("here"))
     found = by_key.agg(TOTAL, count(), on_error="null")
     assert found.columns == [*events.columns, "total", "count", "here", "failed"]
     assert answered(found, "ms", "total", "count", "here", "failed") == [

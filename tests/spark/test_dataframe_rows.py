@@ -129,7 +129,7 @@ def test_every_kind_is_the_oracles(events: DataFrame, given_rows: list[Row], by:
     (first_window, first_wanted), *others = asked
     windows = wp.windowed(events, first_window).by(*by).arrival("at")
     for window, wanted in others:
-        windows = windows.beside(window, *wanted)
+        windows = windows.and_over(window, *wanted)
     found = windows.agg(*first_wanted)
     own = [row if by else row._replace(key=None) for row in given_rows]
     answered = {row.at: row.asDict(recursive=True) for row in found.collect()}
@@ -204,11 +204,11 @@ def test_refusals_name_what_and_where(events: DataFrame) -> None:
     assert "the alias hides the column" in refusal(events, window.alias("amount"))
     several = wp.windowed(events, window)
     with pytest.raises(ValueError, match="SlideRows 'w': another window has the same alias"):
-        several.beside(window, count()).agg()
+        several.and_over(window, count()).agg()
     with pytest.raises(ValueError, match=r"each of several windows needs a name; add \.alias"):
-        several.beside(TumbleRows.over("1 hour").on("ms")).agg(count())
-    with pytest.raises(ValueError, match="beside: window must be SlideRows, TumbleRows or Sess"):
-        several.beside(3)  # type: ignore[arg-type]
+        several.and_over(TumbleRows.over("1 hour").on("ms")).agg(count())
+    with pytest.raises(ValueError, match="and_over: window must be SlideRows, TumbleRows or Sess"):
+        several.and_over(3)  # type: ignore[arg-type]
     counted = several.agg(count())
     assert "the result 'count' hides a column or another result" in refusal(counted, window)
     tumbled = TumbleRows.over("1 hour").on("ms").alias("w")

@@ -84,11 +84,11 @@ def cases_of(definition: SlidingDefinition) -> list[Arrivals]:
         case._replace(definition=replace(definition, idle_after=case.definition.idle_after))
         for case in sample(arrivals(), 60)
     ]
-    named = [dropped_in_part_case(definition), held_by_a_right_window(definition)]
+    named = [partly_late_case(definition), held_by_a_right_window(definition)]
     return [*named, *golden_cases(definition), *generated]
 
 
-def dropped_in_part_case(definition: SlidingDefinition) -> Arrivals:
+def partly_late_case(definition: SlidingDefinition) -> Arrivals:
     """Lone records of a key and of the null key whose left windows were closed (rule B5)."""
     ahead, end = 1000, 2000
     lone = ahead - definition.grace - 1
@@ -168,7 +168,7 @@ def recounted(run: SparkRun, windows: DataFrame) -> list[Row]:
     return recount_windows(run.records, windows, run.spec, SHORT_SHARDS).collect()
 
 
-def evident(run: SparkRun, records: DataFrame) -> DataFrame:
+def windows_of(run: SparkRun, records: DataFrame) -> DataFrame:
     """The windows of some records."""
     computed = arrival_unit_windows(records, run.spec, [], run.closings, tuning=SHORT_SHARDS)
     return computed.where(F.col("_window_end_ms").isNotNull())
@@ -179,8 +179,8 @@ def test_the_recount_counts_the_same_as_the_kernel(spark: SparkSession, name: st
     """Rules A5, B4 and B5: the recount, the bounds where none was partly late, the counted."""
     cases = cases_of(DEFINITIONS[name])
     run = SparkRun(spark, cases)
-    beside = recounted(run, evident(run, run.records))
-    windows = [row for row in beside if row.is_window]
+    found = recounted(run, windows_of(run, run.records))
+    windows = [row for row in found if row.is_window]
     assert all(row.record_count == row.recount for row in windows)
     plain = [row for row in windows if row.near_partly_late == 0 and row.record_count]
     assert len(plain) > 20
@@ -188,7 +188,7 @@ def test_the_recount_counts_the_same_as_the_kernel(spark: SparkSession, name: st
         assert row["_first_event_time_ms"] == row.recount_first_ms
         assert row["_last_event_time_ms"] == row.recount_last_ms
 
-    of_records = [row for row in beside if not row.is_window]
+    of_records = [row for row in found if not row.is_window]
     held = [row for i, case in enumerate(cases) for row in held_by(i, case)]
     unheld = [
         (
@@ -241,15 +241,15 @@ def test_the_recount_finds_windows_that_miss_a_record(spark: SparkSession) -> No
     cases = [case._replace(definition=definition) for case in cases_of(definition)]
     run = SparkRun(spark, cases)
     shown = run.records.where("NOT (source_partition = '0' AND offset = 0)")
-    beside = recounted(run, evident(run, shown))
+    found = recounted(run, windows_of(run, shown))
     different = {
         (*run.case_and_arrival_unit(row["_computed_day"]), row.key, row["_window_start_ms"])
-        for row in beside
+        for row in found
         if row.is_window and row.record_count != row.recount
     }
     stood = {
         (*run.case_and_arrival_unit(row["_computed_day"]), row.key, row["_window_start_ms"])
-        for row in beside
+        for row in found
         if row.is_window
     }
     holding = {
@@ -266,7 +266,7 @@ def test_the_recount_finds_windows_that_miss_a_record(spark: SparkSession) -> No
 def test_the_recount_finds_records_that_no_window_holds(spark: SparkSession) -> None:
     """Rule A5: with no windows at all, none is held."""
     run = SparkRun(spark, golden_cases(DEFINITIONS["golden"]))
-    nothing = evident(run, run.records).where("false")
-    beside = recounted(run, nothing)
-    assert beside
-    assert not any(row.is_window or row.counted for row in beside)
+    nothing = windows_of(run, run.records).where("false")
+    found = recounted(run, nothing)
+    assert found
+    assert not any(row.is_window or row.counted for row in found)

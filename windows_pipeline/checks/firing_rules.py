@@ -83,7 +83,7 @@ def early_warning_checks(windows: Windows, columns: Mapping[str, str]) -> list[C
             f"state = 'open' AND NOT _is_firing OR NOT coalesce({broken or 'FALSE'}, FALSE)",
         ),
         Check(
-            "early_warning_settled_by_final",
+            "early_warning_agrees_with_final",
             "When its window closes, a warning is confirmed if the final result breaks the rule, "
             "and withdrawn if not (rule E5)",
             "state NOT IN ('open', 'confirmed', 'withdrawn') OR state <> 'open' "

@@ -41,7 +41,7 @@ BUILT_IN = frozenset(
         *("final_is_closed", "final_once", "final_never_changed"),
         *("firings_numbered", "firing_reasons_in_order", "final_firing_is_final"),
         *("on_time_once", "last_firing_shows_final"),
-        *("early_warning_breaks_its_rule", "early_warning_settled_by_final"),
+        *("early_warning_breaks_its_rule", "early_warning_agrees_with_final"),
         "early_warning_once",
     }
 )

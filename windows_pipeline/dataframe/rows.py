@@ -97,7 +97,7 @@ class RowWindowed(Generic[Result]):
         require_names("event_time", [column])
         return replace(self, plan=replace(self.plan, window=self.plan.window.on(column)))
 
-    def beside(self, window: RowWindow, *aggregates: Aggregation) -> RowWindowed[Result]:
+    def and_over(self, window: RowWindow, *aggregates: Aggregation) -> RowWindowed[Result]:
         """Adds another window of each row, with separate aggregates.
 
         The added window uses this builder's key and order of arrival; `agg` at the end names the
@@ -113,7 +113,7 @@ class RowWindowed(Generic[Result]):
         """
         if not isinstance(window, RowWindow):
             raise ValueError(
-                f"beside: window must be SlideRows, TumbleRows or SessionRows, not {window!r}; "
+                f"and_over: window must be SlideRows, TumbleRows or SessionRows, not {window!r}; "
                 "take one from windows_pipeline.flip11"
             )
         require_aggregates(aggregates)
@@ -147,7 +147,7 @@ class RowWindowed(Generic[Result]):
             The unordered rows with all their columns and the aggregates. Before the aggregates,
             tumbling windows and sessions by time with an alias add a struct of that name (as in
             `w.start`) with `start` and, for tumbling windows, `end`, both of the time's type.
-            Each window that `beside` added appends its columns in the same way. With
+            Each window that `and_over` added appends its columns in the same way. With
             `on_error="null"` the last column is `failed` (array of strings, never null), with the
             names of the aggregates of all windows of the row that can't be computed.
 

@@ -30,7 +30,7 @@ class CountDefinition(NamedTuple):
 
 
 class ArrivalUnitRow(NamedTuple):
-    """A final row: the arrival unit that settled it, its window, and what of the row names it."""
+    """A final row: the arrival unit that made it final, its window, and what identifies its row."""
 
     arrival_unit: int
     key: str | None
@@ -59,7 +59,7 @@ class FramesRow(NamedTuple):
 class _Window(NamedTuple):
     row: Record
     start: int
-    settled: int
+    final_after: int
     held: list[Record]
 
 
@@ -95,8 +95,8 @@ def final_rows_with_records(
     for arrival_unit in range(arrival_units):
         come = [one for one in in_time(records, grace) if one.arrival_unit <= arrival_unit]
         close = max(one.event_time for one in records if one.arrival_unit <= arrival_unit) - grace
-        for row, start, settled, held in _windows(come, definition):
-            if settled < close and row.id not in found:
+        for row, start, final_after, held in _windows(come, definition):
+            if final_after < close and row.id not in found:
                 times = [one.event_time for one in held]
                 whole = [one.values["whole"] for one in held]
                 values = [value for value in whole if isinstance(value, int)]
@@ -104,7 +104,15 @@ def final_rows_with_records(
                 first, last = min(times, default=None), max(times, default=None)
                 position = (row.event_time, row.arrival_unit, row.offset)
                 final = ArrivalUnitRow(
-                    arrival_unit, row.key, start, settled, first, last, len(held), total, *position
+                    arrival_unit,
+                    row.key,
+                    start,
+                    final_after,
+                    first,
+                    last,
+                    len(held),
+                    total,
+                    *position,
                 )
                 found[row.id] = (final, held)
     return list(found.values())
@@ -125,14 +133,14 @@ def final_rows_of_frames(
         of_frames = {name: _by_row(come, frame) for name, frame in frames.items()}
         for row in come:
             windows = [each[row.id] for each in outer if row.id in each]
-            settled = max((each.settled for each in windows), default=close)
-            if len(windows) < len(outer) or settled >= close or row.id in found:
+            final_after = max((each.final_after for each in windows), default=close)
+            if len(windows) < len(outer) or final_after >= close or row.id in found:
                 continue
             held = {one.id: one for each in windows for one in each.held}
             start = min(each.start for each in windows)
             inside = {name: of_frames[name][row.id].held for name in frames}
             found[row.id] = FramesRow(
-                arrival_unit, row, start, settled, list(held.values()), inside
+                arrival_unit, row, start, final_after, list(held.values()), inside
             )
     return list(found.values())
 
@@ -170,19 +178,19 @@ def _windows(come: Sequence[Record], definition: RowDefinition | CountDefinition
         held = [come[one.arrival] for one in window.rows]
         span = _span([come[row.arrival], *held])
         start = span[0] if window.start is None else window.start
-        settled: int | None = row.time
+        final_after: int | None = row.time
         match definition:
             case RowsAround(is_range=True, back=back, ahead=ahead):
                 start = span[0] if back is None else min(row.time, row.time - back)
-                settled = max(row.time, row.time + (ahead or 0))
+                final_after = max(row.time, row.time + (ahead or 0))
             case RowsAround(is_range=False, ahead=ahead):
-                settled = _follower(row, rows, ahead or 0)
+                final_after = _follower(row, rows, ahead or 0)
             case CountBlock():
-                settled = span[1]
+                final_after = span[1]
             case TumblingBlock() | Session():
                 pass
-        if settled is not None:
-            windows.append(_Window(come[row.arrival], start, settled, held))
+        if final_after is not None:
+            windows.append(_Window(come[row.arrival], start, final_after, held))
     return windows
 
 

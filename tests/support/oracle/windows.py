@@ -248,7 +248,7 @@ def late_records(
     """
     listed: dict[RecordId, LateRow] = {}
     for arrival_unit in range(arrival_units):
-        for name, reason in _settled_after(records, arrival_unit, definition).items():
+        for name, reason in _final_after(records, arrival_unit, definition).items():
             listed.setdefault(name, LateRow(arrival_unit, name, reason))
     return sorted(listed.values())
 
@@ -262,7 +262,7 @@ def lateness(records: Sequence[Record], definition: Definition) -> dict[RecordId
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _settled_after(
+def _final_after(
     records: Sequence[Record], arrival_unit: int, definition: Definition
 ) -> dict[RecordId, str]:
     """The records that after an arrival unit are known to be in no window ever."""
