@@ -27,6 +27,7 @@ EXAMPLES = {
     "Topic.options": '{sasl.jaas.config: "${env:JAAS}"}',
     "SourceColumn.as": "\"concat(currency, ':', card)\"",
     "Schedule.on_landing": "{quiet: 10 minutes}",
+    "Schedule.automation": "{enabled: true}",
     "Windows.where": "arr_delay is not null",
     "Windows.aggregates": "{late: count() where dep_delay > 15}",
     "Windows.alerts": "{disruption: {when: record_count >= 10, severity: 1}}",

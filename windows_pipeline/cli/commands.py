@@ -89,8 +89,10 @@ def run(
         )
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.days import run_landed
+    from windows_pipeline.storage.writer_lock import writing
 
-    run_landed(context, status, settings, found, asked)
+    with writing(found, settings.warehouse):
+        run_landed(context, status, settings, found, asked)
 
 
 def rebuild(
@@ -104,8 +106,10 @@ def rebuild(
     settings, found = declared(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.tables import rebuild_stale
+    from windows_pipeline.storage.writer_lock import writing
 
-    rebuild_stale(context, status, settings, found, from_step)
+    with writing(found, settings.warehouse):
+        rebuild_stale(context, status, settings, found, from_step)
 
 
 def stream(
@@ -132,8 +136,10 @@ def stream(
     settings, found = declared(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.streams import follow
+    from windows_pipeline.storage.writer_lock import writing
 
-    follow(context, status, settings, found, every)
+    with writing(found, settings.warehouse):
+        follow(context, status, settings, found, every)
 
 
 def correct(
@@ -161,8 +167,10 @@ def correct(
     name = None if windows is None else chosen_windows(found, windows)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.corrections import correct_published
+    from windows_pipeline.storage.writer_lock import writing
 
-    correct_published(context, status, settings, found, name, from_day, to_day, cause)
+    with writing(found, settings.warehouse):
+        correct_published(context, status, settings, found, name, from_day, to_day, cause)
 
 
 def forget(
@@ -177,8 +185,10 @@ def forget(
         raise ValueError(f"{pipeline} follows its source, and has no days that can be removed")
     begin(context, f"{pipeline}: forgetting {forgotten}")
     from windows_pipeline.cli.jobs.tables import forget_ingested
+    from windows_pipeline.storage.writer_lock import writing
 
-    forget_ingested(context, settings, found, forgotten)
+    with writing(found, settings.warehouse):
+        forget_ingested(context, settings, found, forgotten)
 
 
 def maintain(context: typer.Context, pipeline: PipelineName) -> None:

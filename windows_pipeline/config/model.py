@@ -104,18 +104,27 @@ def _fits_records(check: OwnCheck, info: ValidationInfo) -> OwnCheck:
     return check
 
 
-def _fits_landing(schedule: Schedule, info: ValidationInfo) -> Schedule:
+_ONLY_BY_DAYS = {
+    "on_landing": "a stream reads each file as it lands; remove on_landing, and set by cron how "
+    "often the stream looks",
+    "automation": "a stream computes as it ingests; remove automation",
+}
+
+
+def _fits_source_kind(schedule: Schedule, info: ValidationInfo) -> Schedule:
     source = info.data.get("source")
-    if (
-        isinstance(source, Source)
-        and not source.by_days
-        and "on_landing" in schedule.model_fields_set
-    ):
-        text = (
-            "needs a source of day folders that is ingested by days, but a stream reads each file "
-            "as it lands; remove on_landing, and set by cron how often the stream looks"
+    if isinstance(source, Source) and not source.by_days:
+        refuse(
+            [
+                Problem(
+                    (name,),
+                    schedule.model_dump(mode="json")[name],
+                    f"needs a source of day folders that is ingested by days, but {why}",
+                )
+                for name, why in _ONLY_BY_DAYS.items()
+                if name in schedule.model_fields_set
+            ]
         )
-        refuse([Problem(("on_landing",), schedule.on_landing.model_dump(mode="json"), text)])
     return schedule
 
 
@@ -167,7 +176,7 @@ class Pipeline(Strict):
     tags: dict[Tag, Tag] = Field(default_factory=dict)
     source: Source
     partitions: Partitions
-    schedule: Annotated[Schedule, AfterValidator(_fits_landing)] = Schedule()
+    schedule: Annotated[Schedule, AfterValidator(_fits_source_kind)] = Schedule()
     expect_every: PositiveDurationMs | None = None
     limits: Limits = Limits()
     checks: dict[CheckName, Annotated[OwnCheck, AfterValidator(_fits_records)]] = Field(

@@ -63,6 +63,17 @@ class OnLanding(Strict):
     enabled: StrictBool = False
 
 
+class Automation(Strict):
+    """Whether Dagster computes what ingested days lack, by the automation conditions of the tables.
+
+    Attributes:
+        enabled: Whether the sensor runs as soon as it is loaded; otherwise it must be started in
+            the UI.
+    """
+
+    enabled: StrictBool = False
+
+
 class Schedule(Strict):
     """When Dagster runs a pipeline by itself.
 
@@ -73,9 +84,12 @@ class Schedule(Strict):
         enabled: Whether the schedule runs as soon as it is loaded; otherwise it must be started in
             the UI.
         on_landing: When the sensor runs a landed day; a stream has no such field.
+        automation: Whether Dagster's automation conditions request the windows of days that are
+            ingested and not computed; a stream has no such field.
     """
 
     cron: Cron | None = None
     zone: Zone = "UTC"
     enabled: StrictBool = False
     on_landing: OnLanding = OnLanding()
+    automation: Automation = Automation()

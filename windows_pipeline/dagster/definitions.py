@@ -12,6 +12,7 @@ from windows_pipeline.config import ConfigError, Pipeline, load_folder
 from windows_pipeline.dagster.assets.corrections import correction_job
 from windows_pipeline.dagster.assets.stream import stream_job
 from windows_pipeline.dagster.assets.tables import pipeline_assets
+from windows_pipeline.dagster.automation.conditions_sensor import automation_sensor
 from windows_pipeline.dagster.automation.failures import failure_sensor
 from windows_pipeline.dagster.automation.landing import landing_sensor
 from windows_pipeline.dagster.automation.maintenance import maintenance_job, weekly_schedule
@@ -37,11 +38,11 @@ def build_definitions(
     """Builds the Dagster definitions of pipelines.
 
     A pipeline NAME has the jobs `NAME_all`, `NAME_correction`, `NAME_rebuild`, `NAME_check` and
-    `NAME_maintenance`, the schedules `NAME_daily` and `NAME_weekly_maintenance`, and the sensor
-    `NAME_landing`. One that follows its source as a stream has the job and the schedule
-    `NAME_stream` for `NAME_daily`, and no such sensor; one with `notify` has the sensor and the job
-    `NAME_notify`, too; the sensor `failed_runs` notes failed runs for these. Its assets
-    form the group NAME and have keys such as `NAME/raw_events` and
+    `NAME_maintenance`, the schedules `NAME_daily` and `NAME_weekly_maintenance`, and the sensors
+    `NAME_landing` and `NAME_automation`. One that follows its source as a stream has the job and
+    the schedule `NAME_stream` for `NAME_daily`, and no such sensors. One with `notify` has the
+    sensor and the job `NAME_notify`, too; the sensor `failed_runs` notes failed runs for these. Its
+    assets form the group NAME and have keys such as `NAME/raw_events` and
     `NAME/WINDOWS/final_windows`.
 
     Args:
@@ -74,6 +75,9 @@ def build_definitions(
     landing = [
         sensor for pipeline in every if (sensor := landing_sensor(pipeline, settings)) is not None
     ]
+    automation = [
+        sensor for pipeline in every if (sensor := automation_sensor(pipeline)) is not None
+    ]
     of_failures = failure_sensor(every, settings)
     return dg.Definitions(
         assets=list(assets),
@@ -95,7 +99,12 @@ def build_definitions(
             *(sensor.job for sensor in notifying),
         ],
         schedules=schedules,
-        sensors=[*notifying, *landing, *([] if of_failures is None else [of_failures])],
+        sensors=[
+            *notifying,
+            *landing,
+            *automation,
+            *([] if of_failures is None else [of_failures]),
+        ],
         resources=dict(resources),
         executor=dg.in_process_executor,
     )

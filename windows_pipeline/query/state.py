@@ -111,18 +111,13 @@ def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
         UnreadableTableError: Only Spark can read a table.
     """
     log = log_parts(catalog.source_tables(pipeline, warehouse).arrival_log)
-    ingested = sorted({part.arrival_unit for part in log})
-    missing = pipeline.partitions.start
-    for day in ingested:
-        missing += timedelta(days=day == missing)
-    ready = [day for day in ingested if day < missing]
-    blocked = tuple(day for day in ingested if day > missing)
+    missing, ready, blocked = _ingested(pipeline, log)
     opened = {spec.name: _opened(spec) for spec in catalog.all_tables(pipeline, warehouse)}
     return PipelineState(
         through=max(ready, default=None),
         watermark_ms=_watermark_ms(log, max(ready, default=None)),
         missing=missing if blocked else None,
-        blocked=blocked,
+        blocked=tuple(blocked),
         windows=tuple(
             _windows_state(pipeline, name, windows, warehouse, log, ready)
             for name, windows in pipeline.windows.items()
@@ -135,6 +130,35 @@ def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
         ),
         tables=tuple(_table_state(name, table) for name, table in opened.items()),
     )
+
+
+def computable_days(pipeline: Pipeline, windows_name: str, warehouse: str) -> list[date]:
+    """The ingested days that the windows of a definition lack, and that no missing day blocks.
+
+    Args:
+        pipeline: The pipeline.
+        windows_name: The definition.
+        warehouse: The folder of all tables.
+
+    Returns:
+        The days in order; none of a stream, which computes as it ingests.
+
+    Raises:
+        TableDamagedError: A file of a table is damaged.
+        UnreadableTableError: Only Spark can read a table.
+    """
+    log = log_parts(catalog.source_tables(pipeline, warehouse).arrival_log)
+    return days_to_compute(pipeline, windows_name, warehouse, log, _ingested(pipeline, log)[1])
+
+
+def _ingested(pipeline: Pipeline, log: tuple[LogPart, ...]) -> tuple[date, list[date], list[date]]:
+    """The first day that is not ingested, and the ingested days before and after that day."""
+    ingested = sorted({part.arrival_unit for part in log})
+    missing = pipeline.partitions.start
+    for day in ingested:
+        missing += timedelta(days=day == missing)
+    before = [day for day in ingested if day < missing]
+    return missing, before, [day for day in ingested if day > missing]
 
 
 def _opened(spec: catalog.TableSpec) -> LocalTable | None:

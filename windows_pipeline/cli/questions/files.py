@@ -17,6 +17,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import stream_checkpoint
 from windows_pipeline.storage.files.stream_checkpoint import PUT_BACK, way_out
+from windows_pipeline.storage.writer_lock import writing
 from windows_pipeline.text.counts import counted
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def check_files(
     if repair:
         plan = _agreed_plan(pipeline, settings, found.findings, yes=yes)
         if plan is not None:
-            went_well = _carry_out(context, settings, pipeline, plan)
+            with writing(pipeline, warehouse):
+                went_well = _carry_out(context, settings, pipeline, plan)
             again = check_pipeline_files(pipeline, warehouse)
             _print(pipeline, warehouse, again)
             if went_well and not again.findings:

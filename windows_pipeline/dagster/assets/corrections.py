@@ -28,6 +28,7 @@ from windows_pipeline.jobs.days.runs import changed_since
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.tables import window_tables
+from windows_pipeline.storage.writer_lock import writing
 
 _CONFIG = {
     "from": dg.Field(str, description="The first arrival day to recompute, such as 2013-01-02."),
@@ -67,25 +68,8 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         last = _day(config, "to") if "to" in config else None
         if last is not None and last < first:
             raise dg.Failure(f"to: must not be before from, {first}, but is {last}")
-        session: SparkSession = spark.spark_session
-        # All can be corrected, or none is.
-        names = plan_corrections(session, pipeline, settings, first, last, config["cause"])
-        events = ResultEvents(pipeline, settings, session)
-        for text in changed_since(session, pipeline, settings, first, last):
-            context.log.warning(text)
-        for name in names:
-            result = correct(
-                session, pipeline, name, settings, first, last, config["cause"], context.log.info
-            )
-            made = events.of_correction(name, result, config["cause"])
-            yield from in_order(context.instance, made)
-            if not result.published:
-                raise _not_published(pipeline.name, name, result, config)
-            context.log.info(
-                f"{name}: the recomputed results equal the published results; nothing was changed"
-                if result.number is None
-                else f"{name}: correction {result.number} is published"
-            )
+        with writing(pipeline, settings.warehouse):
+            yield from _corrected(context, spark.spark_session, pipeline, settings, first, last)
 
     @dg.job(
         name=f"{pipeline.name}_correction",
@@ -99,6 +83,32 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         correct_windows()
 
     return correction
+
+
+def _corrected(
+    context: dg.OpExecutionContext,
+    session: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    first: date,
+    last: date | None,
+) -> Iterator[Event]:
+    """Corrects all definitions, or none of them if one cannot be corrected."""
+    cause = context.op_config["cause"]
+    names = plan_corrections(session, pipeline, settings, first, last, cause)
+    events = ResultEvents(pipeline, settings, session)
+    for text in changed_since(session, pipeline, settings, first, last):
+        context.log.warning(text)
+    for name in names:
+        result = correct(session, pipeline, name, settings, first, last, cause, context.log.info)
+        yield from in_order(context.instance, events.of_correction(name, result, cause))
+        if not result.published:
+            raise _not_published(pipeline.name, name, result, context.op_config)
+        context.log.info(
+            f"{name}: the recomputed results equal the published results; nothing was changed"
+            if result.number is None
+            else f"{name}: correction {result.number} is published"
+        )
 
 
 def _day(config: Mapping[str, str], field: str) -> date:

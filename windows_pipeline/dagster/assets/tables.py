@@ -7,6 +7,7 @@ import dagster as dg
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.alerts import alerts
 from windows_pipeline.dagster.assets.catalogue import source_key, source_spec
+from windows_pipeline.dagster.assets.conditions import windows_condition
 from windows_pipeline.dagster.assets.corrections import corrections
 from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
 from windows_pipeline.dagster.assets.step import step
@@ -67,12 +68,7 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
         deps=[asset_key(tables.keyed_windows)],
         extra_metadata=size_plots(pipeline, windows_name, settings),
     )
-    made: Assets = [
-        keyed_windows,
-        final_windows,
-        corrections(pipeline, windows_name, settings),
-        alerts(pipeline, windows_name, settings),
-    ]
+    steps = [keyed_windows, final_windows, alerts(pipeline, windows_name, settings)]
     if pipeline.windows[windows_name].trigger is not None:
         # final_windows confirms or withdraws the early warnings of firings.
         firings = step(
@@ -84,5 +80,12 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
                 asset_key(tables.final_windows),
             ],
         )
-        made.append(firings)
-    return made
+        steps.append(firings)
+    keys = [key for step_assets in steps for key in step_assets.keys]
+    condition = windows_condition(pipeline, windows_name, settings, keys)
+    return [
+        *dg.map_asset_specs(
+            lambda spec: spec.replace_attributes(automation_condition=condition), steps
+        ),
+        corrections(pipeline, windows_name, settings),
+    ]

@@ -12,7 +12,7 @@ import dagster as dg
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.automation.open_runs import open_run
+from windows_pipeline.dagster.automation.open_runs import at_work
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
 from windows_pipeline.query.tables.changed_days import changed_since_ingested
@@ -90,7 +90,8 @@ def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinitio
     A tick requests the job that materializes every asset, for the days that are complete: their
     folder has a file `_SUCCESS`, or nothing changed in it for the time that the pipeline's file
     names. Days before them must be published or complete, too, because a missing day blocks all
-    later days. While a run of the job is open, the tick does nothing.
+    later days. While a run of the job is open, or a command writes the pipeline's tables,
+    the tick does nothing.
 
     A published day is not run again. If its files changed since, the tick says so.
     """
@@ -108,9 +109,9 @@ def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinitio
         description=f"Materializes landed days of {pipeline.name} once they are complete.",
     )
     def complete_days(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        run = open_run(context.instance, job)
-        if run is not None:
-            return dg.SkipReason(f"run {run} is not finished")
+        busy = at_work(context.instance, pipeline, settings, job)
+        if busy is not None:
+            return dg.SkipReason(busy)
         try:
             return _tick(context, pipeline, settings)
         except FileNotFoundError as error:

@@ -1,8 +1,12 @@
-"""Runs of a job that are not finished, beside which none is started."""
+"""What is at work on a pipeline, so that no second run is started beside it."""
 
 from __future__ import annotations
 
 import dagster as dg
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.writer_lock import is_writing
 
 _OPEN = [
     status
@@ -12,7 +16,16 @@ _OPEN = [
 ]
 
 
-def open_run(instance: dg.DagsterInstance, job: str) -> str | None:
-    """The id of a run of a job that is queued or has not ended; None if there is none."""
+def at_work(
+    instance: dg.DagsterInstance, pipeline: Pipeline, settings: Settings, job: str
+) -> str | None:
+    """A sentence on what is at work: an open run of the job, or a command; None if nothing is.
+
+    A run is open if it is queued or has not ended.
+    """
     found = instance.get_run_records(dg.RunsFilter(job_name=job, statuses=_OPEN), limit=1)
-    return found[0].dagster_run.run_id if found else None
+    if found:
+        return f"run {found[0].dagster_run.run_id} is not finished"
+    if is_writing(pipeline, settings.warehouse):
+        return f"a command or a job that changes tables of {pipeline.name} is not finished"
+    return None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
+from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.report import ResultEvents
@@ -16,6 +17,7 @@ from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import check_published, published_days
 from windows_pipeline.jobs.days.chain import STEPS, all_jobs, rebuild
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.writer_lock import writing
 
 _REBUILD: dict[str, Any] = {
     "from": dg.Field(
@@ -36,21 +38,8 @@ def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     def rebuild_tables(
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> Iterator[Event]:
-        session = spark.spark_session
-        events = ResultEvents(pipeline, settings, session)
-        step: str | None = context.op_config.get("from")
-        names = []
-        for name, result in rebuild(session, pipeline, settings, step, context.log.info):
-            names.append(name)
-            yield from in_order(context.instance, events.of_job(name, result))
-            if not result.published:
-                raise dg.Failure(
-                    f"{name}: a blocking check failed, so the table is not published. The check "
-                    "`rules` of its asset shows failing rows. Fix their cause and run the job "
-                    f"again, or: windows-pipeline rebuild {pipeline.name}"
-                )
-        rebuilt = ", ".join(names) or "every table follows the definition; nothing to do"
-        context.log.info(f"{pipeline.name}: {rebuilt}")
+        with writing(pipeline, settings.warehouse):
+            yield from _rebuilt(context, spark.spark_session, pipeline, settings)
 
     @dg.job(
         name=f"{pipeline.name}_rebuild",
@@ -61,6 +50,25 @@ def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         rebuild_tables()
 
     return rebuilding
+
+
+def _rebuilt(
+    context: dg.OpExecutionContext, session: SparkSession, pipeline: Pipeline, settings: Settings
+) -> Iterator[Event]:
+    events = ResultEvents(pipeline, settings, session)
+    step: str | None = context.op_config.get("from")
+    names = []
+    for name, result in rebuild(session, pipeline, settings, step, context.log.info):
+        names.append(name)
+        yield from in_order(context.instance, events.of_job(name, result))
+        if not result.published:
+            raise dg.Failure(
+                f"{name}: a blocking check failed, so the table is not published. The check "
+                "`rules` of its asset shows failing rows. Fix their cause and run the job "
+                f"again, or: windows-pipeline rebuild {pipeline.name}"
+            )
+    rebuilt = ", ".join(names) or "every table follows the definition; nothing to do"
+    context.log.info(f"{pipeline.name}: {rebuilt}")
 
 
 def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:

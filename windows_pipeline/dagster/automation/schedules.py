@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import dagster as dg
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.automation.open_runs import open_run
+from windows_pipeline.dagster.automation.open_runs import at_work
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
 from windows_pipeline.settings import Settings, resolve
@@ -36,7 +36,7 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     enabled = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
     status = enabled[0 if declared.enabled else 1]
     if not by_days:
-        return _stream_schedule(pipeline, cron, status)
+        return _stream_schedule(pipeline, settings, cron, status)
 
     job = f"{pipeline.name}_all"
 
@@ -57,9 +57,9 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
 
 
 def _stream_schedule(
-    pipeline: Pipeline, cron: str, status: dg.DefaultScheduleStatus
+    pipeline: Pipeline, settings: Settings, cron: str, status: dg.DefaultScheduleStatus
 ) -> dg.ScheduleDefinition:
-    """Runs the stream's job, unless a run of it is open: that takes what comes."""
+    """Runs the stream's job, unless a run of it or a command is at work."""
     job = f"{pipeline.name}_stream"
 
     @dg.schedule(
@@ -71,8 +71,8 @@ def _stream_schedule(
         description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
     )
     def new_records(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        run = open_run(context.instance, job)
-        return dg.RunRequest() if run is None else dg.SkipReason(f"run {run} is not finished")
+        busy = at_work(context.instance, pipeline, settings, job)
+        return dg.RunRequest() if busy is None else dg.SkipReason(busy)
 
     return new_records
 

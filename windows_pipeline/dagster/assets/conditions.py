@@ -1,0 +1,82 @@
+"""The automation condition of a definition's tables: when Dagster is to compute days of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+
+import dagster as dg
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.query.state import computable_days
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.writer_lock import is_writing
+
+
+class DaysToCompute(dg.AutomationCondition[dg.AssetKey]):
+    """True for the ingested days that the windows of a definition lack.
+
+    The tables say which days these are, not the events of Dagster: a day that a missing day blocks
+    is none of them (rule A2), and a later day that read a day which was ingested again is one (rule
+    E4). While a command writes the pipeline's tables, the condition is false for all days.
+    """
+
+    def __init__(self, pipeline: Pipeline, windows_name: str, settings: Settings) -> None:
+        """Looks at one definition of a pipeline, in the warehouse of the settings."""
+        self._pipeline = pipeline
+        self._windows_name = windows_name
+        self._warehouse = settings.warehouse
+
+    @property
+    def name(self) -> str:
+        """The name in the UI."""
+        return "DAYS_TO_COMPUTE"
+
+    @property
+    def description(self) -> str:
+        """What the UI says of the condition."""
+        return "Ingested, not computed, and blocked by no missing day"
+
+    def evaluate(
+        self, context: dg.AutomationContext[dg.AssetKey]
+    ) -> dg.AutomationResult[dg.AssetKey]:
+        """Reads the pipeline's tables, without Spark.
+
+        Raises:
+            TableDamagedError: A file of a table is damaged.
+            UnreadableTableError: Only Spark can read a table.
+        """
+        days: set[str] = set()
+        if not is_writing(self._pipeline, self._warehouse):
+            lacking = computable_days(self._pipeline, self._windows_name, self._warehouse)
+            days = {day.isoformat() for day in lacking}
+        found = context.candidate_subset.compute_intersection_with_partition_keys(days)
+        return dg.AutomationResult(context, found)
+
+
+def windows_condition(
+    pipeline: Pipeline, windows_name: str, settings: Settings, tables: Iterable[dg.AssetKey]
+) -> dg.AutomationCondition[dg.AssetKey] | None:
+    """The condition by which Dagster requests days of a definition's tables; None for a stream.
+
+    A day is requested once: when it becomes one of `DaysToCompute`, or when a table that it is made
+    of was updated by another run and the day is to be computed. A day whose run fails is requested
+    again after such an update only.
+
+    Args:
+        pipeline: The pipeline.
+        windows_name: The definition.
+        settings: Where the tables lie.
+        tables: The tables of the definition; where the run of one fails for a day, none of them is
+            requested for it.
+    """
+    if not pipeline.source.by_days:
+        return None
+    condition = dg.AutomationCondition
+    to_compute = DaysToCompute(pipeline, windows_name, settings)
+    begins = to_compute.newly_true() | condition.any_deps_updated()
+    failures = (condition.asset_matches(key, condition.execution_failed()) for key in tables)
+    handled = reduce(or_, (failed.newly_true() for failed in failures), condition.newly_requested())
+    is_open = condition.in_progress() | condition.any_deps_in_progress()
+    return begins.since(handled) & to_compute & ~is_open
