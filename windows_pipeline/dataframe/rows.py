@@ -20,7 +20,7 @@ from windows_pipeline.dataframe.arguments import (
     require_on_error,
 )
 from windows_pipeline.dataframe.inputs import Input
-from windows_pipeline.dataframe.names import unquoted
+from windows_pipeline.dataframe.names import require_unreserved, unquoted
 from windows_pipeline.dataframe.results import Result, ResultOf
 from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.engine.row_time_shards import rows_in_time_shards
@@ -213,6 +213,9 @@ def _with_results(
     require_fitting(
         unquoted_window, events.columns, _unquoted(by), _unquoted(arrival), [*names, *failed]
     )
+    named = [] if window.name is None else [window.name]
+    require_unreserved("alias", named, "choose another alias")
+    require_unreserved("aggregates", names, "rename one, as with count().alias('...')")
     row_input = Input(events, by, window.time_column, aggregates)
     whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias(_RECORD)
     orders = {f"arrival_{index}": name for index, name in enumerate(arrival)}

@@ -20,7 +20,6 @@ from windows_pipeline.dataframe.firings import fired, processed
 from windows_pipeline.dataframe.inputs import ArrivalOrder
 from windows_pipeline.dataframe.results import Result, ResultOf, Transform
 from windows_pipeline.dataframe.windows import WindowedStream, aggregate_streams, late_records
-from windows_pipeline.engine.windows import until_window_closes
 from windows_pipeline.windows import WindowSpec
 from windows_pipeline.windows.arguments import require_flag
 from windows_pipeline.windows.durations import Duration
@@ -77,9 +76,14 @@ class WindowedPlan:
         return WindowedStream(events, self.by, self.require_event_time(), aggregates, self.arrival)
 
     def every_window(
-        self, aggregates: Sequence[Aggregation], *, pre_aggregate: bool, on_error: OnError
+        self,
+        aggregates: Sequence[Aggregation],
+        *,
+        pre_aggregate: bool,
+        on_error: OnError,
+        only_closed: bool = False,
     ) -> Transform:
-        """Makes the function that computes every window.
+        """Makes the function that computes every window, or only the closed ones.
 
         Raises:
             ValueError: See `Windowed.agg`.
@@ -96,6 +100,7 @@ class WindowedPlan:
                 streams,
                 pre_aggregate=pre_aggregate,
                 with_failed=on_error == "null",
+                only_closed=only_closed,
             )
 
         return transform
@@ -456,8 +461,11 @@ class Final(Generic[Result]):
         Raises:
             ValueError: See `Windowed.agg`.
         """
-        every = self.plan.every_window(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
-        return self.result_of(lambda events: until_window_closes(every(events)))
+        return self.result_of(
+            self.plan.every_window(
+                aggregates, pre_aggregate=pre_aggregate, on_error=on_error, only_closed=True
+            )
+        )
 
     if not TYPE_CHECKING:
 
