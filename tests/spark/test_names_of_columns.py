@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import windows_pipeline as wp
 from windows_pipeline import (
@@ -60,7 +61,7 @@ def names_in_code() -> list[str]:
 
 
 NAMES = names_in_code()
-REFUSED = r"^(\w+: )?aggregates: |^preceding: the result 'failed' hides a column"
+REFUSED = r"^(\w+: )?aggregates: |^SlideRows: the result '(failed|FAILED)' hides a column"
 RESERVED_NAMES = ("_event_time_ms", "_result_0_0", "_my_own")
 
 
@@ -232,7 +233,120 @@ def test_a_result_may_have_any_name_that_the_verb_does_not_document(
 def test_a_name_that_the_verb_documents_is_refused(events: DataFrame, verb: str) -> None:
     """Also in other letters, and before Spark computes anything."""
     compute, documented = VERBS[verb]
-    for name in (*documented, *(name.upper() for name in documented[:1]), *RESERVED_NAMES):
+    in_capitals = [name.upper() for name in documented[:1]]
+    for name in (*documented, *in_capitals, *RESERVED_NAMES):
         with pytest.raises(ValueError, match=REFUSED) as raised:
             compute(events, [name])
         assert name in str(raised.value)
+
+
+KEYED: dict[str, tuple[Callable[[Any, DataFrame], DataFrame], tuple[str, ...]]] = {
+    "agg": (
+        lambda keyed, events: keyed(events, SECOND).agg(sum_("my_value")),
+        (*WINDOW, "closed"),
+    ),
+    "final": (
+        lambda keyed, events: keyed(events, GAPS).final().agg(sum_("my_value")),
+        (*WINDOW, "session_timeout"),
+    ),
+    "firings_when_closed": (
+        lambda keyed, events: keyed(events, SLIDING).firings(CLOSED, sum_("my_value")),
+        FIRING,
+    ),
+    "firings_at_end": (
+        lambda keyed, events: keyed(events, SECOND).firings(AT_END, sum_("my_value")),
+        FIRING,
+    ),
+    "late": (lambda keyed, events: keyed(events, SECOND).late(), LATE),
+    "rows": (
+        lambda keyed, events: keyed(events, SlideRows.preceding("1 second")).agg(
+            sum_("my_value").alias("my_sum")
+        ),
+        (),
+    ),
+    "groups_by_time": (
+        lambda keyed, events: keyed(
+            events, Session.with_gap("1 second").on("my_time").alias("my_window")
+        ).agg(sum_("my_value").alias("my_sum")),
+        (),
+    ),
+    "groups_by_rows": (
+        lambda keyed, events: keyed(
+            events, Tumble.over(rows(1)).on("my_offset").alias("my_window")
+        ).agg(sum_("my_value").alias("my_sum")),
+        (),
+    ),
+}
+KEYS = [*NAMES, *RESERVED_NAMES, "_computed_day", "_close_time_ms", "_key_0", "_value_0_0"]
+
+
+@pytest.mark.parametrize("verb", KEYED)
+def test_a_part_of_the_key_may_have_any_name_that_the_verb_does_not_document(
+    events: DataFrame, verb: str
+) -> None:
+    """Also names with the reserved prefix: the engine reads the key under names of its own."""
+    compute, documented = KEYED[verb]
+    names = [name for name in KEYS if name not in documented]
+    named = events.select("*", *(F.lit(number).alias(name) for number, name in enumerate(names)))
+
+    def keyed(records: DataFrame, windows: Any) -> Any:
+        built = wp.windowed(records, windows).by("my_key", *names)
+        if verb.startswith("groups"):
+            return built
+        return built.event_time("my_time").arrival("my_offset")
+
+    found = compute(
+        keyed,
+        named.union(
+            named.withColumn("my_time", F.col("my_time") - 100).withColumn(
+                "my_offset", F.col("my_offset") + 4
+            )
+        ),
+    ).collect()
+    assert found
+    for row in found:
+        assert {name: row[name] for name in names} == {
+            name: number for number, name in enumerate(names)
+        }
+
+
+@pytest.mark.parametrize("verb", KEYED)
+def test_a_part_of_the_key_that_the_verb_documents_is_refused(events: DataFrame, verb: str) -> None:
+    compute, documented = KEYED[verb]
+    for name in documented:
+        named = events.withColumn(name, F.lit(1))
+
+        def keyed(records: DataFrame, windows: Any, name: str = name) -> Any:
+            return wp.windowed(records, windows).by(name).event_time("my_time").arrival("my_offset")
+
+        with pytest.raises(ValueError, match=f"^(by|events): must not name '{name}', because"):
+            compute(keyed, named)
+
+
+def test_time_and_arrival_may_have_names_of_the_engine(events: DataFrame) -> None:
+    """Each column has the name of another one in the engine's plan."""
+    names = {
+        "my_key": "source_partition",
+        "my_time": "offset",
+        "my_value": "_event_time_ms",
+        "my_offset": "source",
+        "my_partition": "_computed_day",
+    }
+    parted = events.withColumn("my_partition", F.col("my_offset") % 2)
+    swapped = parted.withColumnsRenamed(names)
+
+    def found(records: DataFrame, name: dict[str, str], trigger: Trigger) -> list[tuple[Any, ...]]:
+        built = (
+            wp.windowed(records, SECOND)
+            .by(name["my_key"])
+            .event_time(name["my_time"])
+            .arrival(name["my_offset"], partition=name["my_partition"])
+        )
+        fired = built.firings(trigger, sum_(name["my_value"]).alias("my_sum"))
+        return sorted(tuple(row) for row in fired.collect())
+
+    same = {name: name for name in names}
+    for trigger in (CLOSED, AT_END):
+        expected = found(parted, same, trigger)
+        assert expected
+        assert found(swapped, names, trigger) == expected

@@ -17,12 +17,11 @@ from windows_pipeline.dataframe.arguments import (
     require_aggregates,
     require_bounded,
     require_column,
-    require_computable,
     require_names,
     require_on_error,
 )
 from windows_pipeline.dataframe.inputs import ArrivalOrder, Input
-from windows_pipeline.dataframe.names import require_once, require_unreserved, unquoted
+from windows_pipeline.dataframe.names import require_results, require_unreserved
 from windows_pipeline.dataframe.results import Result, ResultOf
 from windows_pipeline.dataframe.windows import windows_of_inputs
 from windows_pipeline.engine.counts import evaluate_counts
@@ -96,30 +95,31 @@ class GroupPlan:
             require_column(events, "on", column)
         for column in self.by:
             require_column(events, "by", column)
-        key_names = [unquoted(key) for key in self.by]
-        require_once("by", key_names, "name each column of the key once")
-        results = [one.result_name for one in aggregates]
-        fix = "rename one, as with count().alias('...')"
+        by_rows = isinstance(self.window.windows, CountWindows)
+        grouped = Input(
+            events,
+            self.by,
+            None if by_rows else on[0],
+            aggregates,
+            ArrivalOrder(tuple(on)) if by_rows else None,
+        )
         added = ["failed"] if with_failed else []
-        require_once("aggregates", [*key_names, name, *results, *added], fix)
         require_unreserved("alias", [name], "choose another alias")
-        require_unreserved("aggregates", results, fix)
-        for aggregation in aggregates:
-            require_computable(events, aggregation)
+        require_results(grouped.key_names, [name, *added], grouped.engine_aggregates)
         match self.window.windows:
             case CountWindows() as windows:
-                order = ArrivalOrder(tuple(on))
-                grouped = Input(events, self.by, None, aggregates, order)
                 found = _count_windows(grouped, windows, with_failed=with_failed)
                 start, end = F.col("first_offset"), F.col("last_offset")
             case windows:
-                grouped = Input(events, self.by, on[0], aggregates)
                 found = windows_of_inputs(windows, [grouped], with_failed=with_failed)
                 gap_ms = windows.gap_ms if isinstance(windows, SessionWindows) else 0
                 start = grouped.instant("_window_start_ms")
                 end = grouped.instant("_window_end_ms", gap_ms)
         return found.select(
-            *(F.col(key).alias(of) for key, of in zip(grouped.keys, key_names, strict=True)),
+            *(
+                F.col(key).alias(of)
+                for key, of in zip(grouped.keys, grouped.key_names, strict=True)
+            ),
             F.struct(start.alias("start"), end.alias("end")).alias(name),
             *(F.col(each.result_column).alias(each.name) for each in grouped.engine_aggregates),
             *added,

@@ -211,7 +211,7 @@ def _with_results(
         window if window.time_column is None else window.on(unquoted(window.time_column))
     )
     require_fitting(
-        unquoted_window, events.columns, _unquoted(by), _unquoted(arrival), [*names, *failed]
+        unquoted_window, events.columns, _unquoted(by), _unquoted(arrival), [*failed, *names]
     )
     named = [] if window.name is None else [window.name]
     require_unreserved("alias", named, "choose another alias")
