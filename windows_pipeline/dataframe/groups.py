@@ -213,8 +213,9 @@ class GroupWindowed(Generic[Result]):
 
         Raises:
             ValueError: The alias is missing or is a column's name; the time or the order of
-                arrival is not named; a column is missing or of a wrong type; two results have one
-                name; or `events` is a streaming DataFrame (rule F3).
+                arrival is not named; a column is missing or of a wrong type; two columns of the
+                result have one name; the alias or an aggregate's name begins with an underscore;
+                or `events` is a streaming DataFrame (rule F3).
             ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
             SparkRuntimeException: When Spark runs it: a time or an arrival value is null, or an
                 arrival value occurs twice within a key.

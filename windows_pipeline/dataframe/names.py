@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from windows_pipeline.aggregates import Aggregate
 
 RESERVED = "_"
-"""The prefix of the columns that the engine adds while it computes."""
+"""The prefix of the columns that the engine adds while it computes; no result's name has it."""
 _NAME = re.compile(r"\w+")
 _QUOTED = re.compile("`((?:[^`]|``)*)`")
 

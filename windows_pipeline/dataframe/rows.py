@@ -152,9 +152,10 @@ class RowWindowed(Generic[Result]):
             names of the aggregates of all windows of the row that can't be computed.
 
         Raises:
-            ValueError: A column that a window needs is missing or of a wrong type, a result's
-                name is taken, one of several windows has no alias, or `events` is a streaming
-                DataFrame (rule F3). When Spark runs it: a time is out of range.
+            ValueError: A column that a window needs is missing or of a wrong type, the name of an
+                alias or a result is taken or begins with an underscore, one of several windows has
+                no alias, or `events` is a streaming DataFrame (rule F3). When Spark runs it: a time
+                is out of range.
             SparkRuntimeException: When Spark runs it: a time is null (rule A6), or a sum of
                 integers over a frame without a start does not fit a bigint (rule G2).
             ArithmeticError: When Spark runs it: a sum over any other window does not fit its

@@ -220,8 +220,9 @@ class Windowed(Generic[Result]):
             other windows); and `closed` (boolean), whether the window is final.
 
         Raises:
-            ValueError: The event time is not named, a column is missing or of a wrong type, or two
-                results have one name.
+            ValueError: The event time is not named, a column is missing or of a wrong type, two
+                columns of the result have one name, or an aggregate's name begins with an
+                underscore.
             ArithmeticError: When Spark runs it, as its PythonException: a sum does not fit its
                 type (rule G2), and `on_error` is `raise`.
             SparkRuntimeException: When Spark runs it: an event time is null (rule A6), or an
@@ -327,15 +328,17 @@ class Windowed(Generic[Result]):
         Args:
             trigger: See `firings`.
             function: The function, which receives each pane's aggregates or records.
-            aggregates: The aggregates that the function receives, besides `record_count`; none if
-                it receives records.
+            aggregates: The aggregates that the function receives by their names, besides
+                `record_count`; none if it receives records. Their names may be those of other
+                columns of `firings`, such as `cause`.
             input_ends: See `firings`.
 
         Returns:
             The rows of the function's schema, in no order.
 
         Raises:
-            ValueError: See `firings`; or aggregates are passed although the function takes records.
+            ValueError: See `firings`; an aggregate is named `record_count`; or aggregates are
+                passed although the function takes records.
             ArithmeticError: See `agg`; the function never sees an aggregate that can't be computed.
             RuntimeError: When Spark runs it: the function raised; the error names key,
                 window and firing.
