@@ -86,7 +86,8 @@ def processed(
         ],
         f"my_key string, {schema}",
     )
-    return timed(events).process(trigger, function, *aggregates).toDF("my_key", *columns)
+    found: DataFrame = timed(events).process(trigger, function, *aggregates)
+    return found.toDF("my_key", *columns)
 
 
 def timed(events: DataFrame, windows: Any = SECOND) -> Any:
