@@ -52,7 +52,7 @@ def evaluate_counts(
     schema.add("record_count", T.LongType())
     for each in aggregates:
         result = each.result_type(records.schema[each.column].dataType.simpleString())
-        schema.add(each.name, T.DataType.fromDDL(result))
+        schema.add(each.result_column, T.DataType.fromDDL(result))
     if with_failed:
         schema.add("failed", T.ArrayType(T.StringType()))
     kernel = CountKernel(computed_days, keys, aggregates, with_failed=with_failed)
