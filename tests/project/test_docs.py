@@ -419,6 +419,19 @@ def test_the_design_follows_a_record_through_functions_that_are_there() -> None:
         assert set(inline_code(functions)) <= there, functions
 
 
+@pytest.mark.parametrize(
+    ("page", "most_words", "most_lines"), [("design.md", 1480, 168), ("performance.md", 520, 50)]
+)
+def test_a_page_to_read_at_once_stays_short(page: str, most_words: int, most_lines: int) -> None:
+    """Four A4 pages of design, one of performance, printed at 10.5 pt with margins of 20 mm.
+
+    With so many words and lines, tables and diagrams included, the pages are full.
+    """
+    text = (DOCS / page).read_text()
+    assert len(text.split()) <= most_words
+    assert len(text.splitlines()) <= most_lines
+
+
 def test_the_catalogue_of_algorithms_names_every_kernel() -> None:
     kernels = (ROOT / "windows_pipeline" / "kernels").rglob("*.py")
     modules = {str(path.relative_to(ROOT / "windows_pipeline")) for path in kernels}
