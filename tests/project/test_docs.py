@@ -254,7 +254,8 @@ def schemas() -> tuple[frozenset[str], frozenset[str]]:
     module = ast.parse((ROOT / "windows_pipeline" / "storage" / "schemas.py").read_text())
     tables = {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
     texts = {node.value for node in ast.walk(module) if isinstance(node, ast.Constant)}
-    public = frozenset(name for name in tables if not name.startswith("_"))
+    suffix = "_columns"
+    public = frozenset(name.removesuffix(suffix) for name in tables if name.endswith(suffix))
     return public, frozenset(text for text in texts if isinstance(text, str))
 
 
