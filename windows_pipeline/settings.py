@@ -134,7 +134,7 @@ class Settings(BaseModel):
     @classmethod
     def _set_by_code(cls, value: object) -> object:
         if not isinstance(value, Tuning):
-            raise ValueError("is no field here; remove it")
+            raise ValueError("is not a field here; remove it")
         return value
 
     def spark_conf(self) -> dict[str, str]:

@@ -18,6 +18,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.compat.progress_bars import without_progress_bars
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.text.instants import time_text
 
@@ -114,7 +115,7 @@ def breaking(checks: Sequence[Check]) -> Column:
 
 def import_ahead() -> None:
     """Imports Great Expectations in a thread, while Spark works."""
-    module = "great_expectations.expectations.core"
+    module = "great_expectations.expectations"
     Thread(target=import_module, args=[module], daemon=True).start()
 
 
@@ -126,7 +127,7 @@ def validate(batch: Batch) -> list[CheckResult]:
     """
     # The import takes seconds, so it happens here or in `import_ahead`.
     import great_expectations as gx
-    from great_expectations.expectations.core import UnexpectedRowsExpectation
+    from great_expectations.expectations import UnexpectedRowsExpectation
 
     asset = _any_frame(batch.rows.sparkSession)
     rules = [
@@ -187,11 +188,10 @@ def _any_frame(_session: SparkSession) -> Any:
     has an asset of its own.
     """
     import great_expectations as gx
-    from great_expectations.data_context.types.base import ProgressBarsConfig
 
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    without_progress_bars(context)
     # The data source would persist the whole batch by default.
     source = context.data_sources.add_spark("spark", persist=False)
     return source.add_dataframe_asset("rows")

@@ -50,7 +50,7 @@ class ArrivedRecords:
         return lateness
 
 
-def in_arrival_order(
+def ordered_sample(
     sample: Sample,
     event: SampleColumn,
     arrival: str,
