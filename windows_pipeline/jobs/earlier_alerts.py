@@ -27,7 +27,7 @@ from windows_pipeline.incremental.lookback import lookback_from_ms
 from windows_pipeline.incremental.notifications import longest_overlap_ms
 from windows_pipeline.incremental.records import day_number, records_to_read
 from windows_pipeline.incremental.windows import arrival_unit_windows
-from windows_pipeline.jobs.windows_job import in_shards
+from windows_pipeline.jobs.windows_job import cut_for_windows
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_arrival_units
@@ -255,7 +255,7 @@ class EarlierAlerts:
         day = self._arrival_units[0].day
         from_ms = lookback_from_ms(records, spec, [closing.before_ms])[closing.before_ms]
         windows = arrival_unit_windows(
-            in_shards(self._read(records, from_ms), spec, tuning),
+            cut_for_windows(self._read(records, from_ms), spec, tuning),
             spec,
             aggregates,
             {day_number(day): closing},

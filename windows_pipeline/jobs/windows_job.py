@@ -39,7 +39,7 @@ _LEAST_LOOK_BACKS = 4
 """With shards this long, the three look-backs that a recount needs lie in one neighbour."""
 
 
-def in_shards(records: DataFrame, spec: PipelineWindows, tuning: Tuning) -> DataFrame:
+def cut_for_windows(records: DataFrame, spec: PipelineWindows, tuning: Tuning) -> DataFrame:
     """Cuts the records of sessions into record shards; leaves other windows' records whole.
 
     The shards serve both the windows and the late records. Records of other windows are cut when
@@ -84,8 +84,8 @@ class WindowsJob:
         return replace(tuning, least_shard_look_backs=least, one_key=True)
 
     def in_shards(self, records: DataFrame) -> DataFrame:
-        """See the function `in_shards`."""
-        return in_shards(records, self.windows.spec, self.tuning)
+        """See `cut_for_windows`."""
+        return cut_for_windows(records, self.windows.spec, self.tuning)
 
     def definition_records(self, raw_events: DataFrame) -> DataFrame:
         """The records by the definition's key, marked by its filter."""
