@@ -55,7 +55,7 @@ class FinalWindowsJob(WindowsJob):
 
     @property
     def _built_in(self) -> list[Check]:
-        return final_windows_checks(self.windows, self.correct_command)
+        return final_windows_checks(self.windows)
 
     @property
     def key_columns(self) -> tuple[str, ...]:
