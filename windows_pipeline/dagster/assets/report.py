@@ -267,8 +267,8 @@ class InstanceReport:
             return
 
         @dg.op(name="show", out={})
-        def show(context: dg.OpExecutionContext) -> Iterator[Event]:
-            context.log.info("\n".join([self._command, *did]))
+        def show() -> Iterator[Event]:
+            dg.OpExecutionContext.get().log.info("\n".join([self._command, *did]))
             yield from in_order(self._instance, events)
             if failure is not None:
                 raise dg.Failure(failure)
