@@ -72,7 +72,7 @@ class AlertsJob(WindowsJob):
         """The checks of alerts and, if the pipeline notifies anybody, of notifications."""
         return [
             *alerts_checks(self.windows, self.result_columns),
-            *alerts_history_checks(self.correct_command),
+            *alerts_history_checks(),
             *([] if self.notifications is None else notification_checks(self.windows.spec)),
         ]
 
@@ -166,7 +166,7 @@ class AlertsJob(WindowsJob):
         changes = self._changes(spark, days, rows[0])
         batches = [
             Batch("alerts", in_order, alerts_checks(self.windows, self.result_columns)),
-            Batch("alerts_history", changes, alerts_history_checks(self.correct_command)),
+            Batch("alerts_history", changes, alerts_history_checks()),
         ]
         for events in rows[1:]:
             spec, window = self.windows.spec, self.windows.window_key[1:]

@@ -92,11 +92,6 @@ class WindowsJob:
         return definition_records(raw_events, self.windows, self.pipeline.source)
 
     @property
-    def correct_command(self) -> str:
-        """The command that corrects these windows, without days and cause."""
-        return f"windows-pipeline correct {self.pipeline.name} --windows {self.windows_name}"
-
-    @property
     def source(self) -> SourceTables:
         """The tables of the pipeline's source."""
         return source_tables(self.pipeline, self.settings.warehouse)
