@@ -62,7 +62,7 @@ def test_a_day_landed_again_leads_to_one_correction(
     status, said = project.call("run", "p", "--from", FIRST)
     assert status == 1, said
     unchanged = "Nothing was published, and the table is unchanged, as final windows would change"
-    again = f"windows-pipeline run p --from {FIRST} --to {FIRST}"
+    again = f"windows-pipeline run p --from {FIRST} --to {LAST}"
     mend = f"If not, mend the day's files, then: {again}"
     assert said.count(f"{unchanged}. If they are to change, {CORRECT}. {mend}") == 3, said
     start, end = "1970-01-01 00:00:00", "1970-01-01 00:00:00.010000"
@@ -71,14 +71,17 @@ def test_a_day_landed_again_leads_to_one_correction(
     assert f"{{{window}'record_count': '1', 's': '1.0 -> 100.0', 'c': '1'" in said
     for name in ("w", "x", "y"):
         waits = "ingested and not computed to the end, as final windows would change"
-        assert f"p {name}: 1 day, {FIRST}: {waits}" in said
+        assert f"p {name}: 2 days, {FIRST} to {LAST}: {waits}" in said
     assert said.endswith(f"p: to change final windows, {CORRECT} ")
     for wrong in ("DAY", "--windows", "same command"):
         assert wrong not in said
 
     refused = f"final_never_changed failed on 1 day, {FIRST}"
     why = [f"p/{name}/final_windows: {refused}" for name in ("w", "x", "y")]
-    why += [f"{name} is not computed to the end for 1 day, {FIRST}" for name in ("w", "x", "y")]
+    why += [
+        f"{name} is not computed to the end for 2 days, {FIRST} to {LAST}"
+        for name in ("w", "x", "y")
+    ]
     assert noted(project) == [("windows-pipeline run", "; ".join(why))]
 
     failed = failure_of(project)
@@ -89,8 +92,8 @@ def test_a_day_landed_again_leads_to_one_correction(
     assert "DAY" not in failed
 
     status, said = project.call("check", "p")
-    assert f"p: {FIRST}: The rows are published. If the day's files are wrong, mend" in said
-    assert f"Where that would change final windows, {CORRECT}. If the rule" in said
+    resume = "p: if no run is active, resume with: windows-pipeline run p. If the run refuses to"
+    assert said.count(f"{resume} change final windows, {CORRECT}") == 1, said
     assert (status, "DAY" in said) == (1, False), said
     command = CORRECT.partition("windows-pipeline ")[2].split()
     home = project.folder / "home"
@@ -115,7 +118,7 @@ def test_a_changed_definition_names_the_jobs(published: SmallProject) -> None:
     project = published
     project.declare({**TUMBLING, "grace": "3 ms"}, others=OTHERS)
     failed = failure_of(project)
-    assert "windows.w.grace: was '0 milliseconds', is '3 milliseconds'" in failed
+    assert "windows.w.grace: was '0 seconds', is '3 milliseconds'" in failed
     assert "run the job p_rebuild, or: windows-pipeline rebuild p" in failed
     assert f"list the changes: {CORRECT}" in failed
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 import pytest
 
+from tests.support.pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.checks.run import Check, CheckResult
 from windows_pipeline.cli.failures import FailedExit, end_failed, failed_rules
+from windows_pipeline.cli.terminal.printed import print_published, print_waiting
+from windows_pipeline.jobs.days.runs import WaitingDays
 
 ONE, TWO = date(2013, 1, 4), date(2013, 1, 5)
 
@@ -31,6 +35,39 @@ def test_the_rules_that_fail_are_named_by_table_with_their_days() -> None:
             "aggregates_computed failed on 1 day, 2013-01-04"
         ),
         "p/w/alerts: own_rule failed",
+    ]
+
+
+def test_check_says_what_to_do_where_values_differ_from_records(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Rule E1: the first failing day; nothing for other rules."""
+    pipeline = load_text(tmp_path, FLIGHTS)
+    print_published(pipeline, [("flights/hourly/alerts", result("own_rule", ONE))])
+    assert capfd.readouterr().out == ""
+    differing = result("values_are_those_of_records", TWO, ONE)
+    print_published(pipeline, [("flights/hourly/keyed_windows", differing)])
+    said = " ".join(capfd.readouterr().out.split())
+    assert said.startswith("flights: 2013-01-04: The rows are published.")
+    assert "windows-pipeline run flights --from 2013-01-04 --to 2013-01-04" in said
+    assert (
+        "run the job flights_correction, or: windows-pipeline correct flights --from 2013-01-04"
+    ) in said
+
+
+def test_waiting_days_have_one_command_for_all_definitions(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    lacking = {"hourly": [ONE, TWO], "daily": [TWO], "weekly": [TWO]}
+    left = print_waiting("p", WaitingDays(lacking, [], TWO), {"hourly", "daily"})
+    said = " ".join(capfd.readouterr().out.split())
+    assert said.count("windows-pipeline correct p --from 2013-01-04 --cause TEXT") == 1
+    assert said.count("windows-pipeline correct p --from 2013-01-05 --cause TEXT") == 1
+    assert said.count("windows-pipeline run p") == 1
+    assert left == [
+        "hourly is not computed to the end for 2 days, 2013-01-04 to 2013-01-05",
+        "daily is not computed to the end for 1 day, 2013-01-05",
+        "weekly is not computed to the end for 1 day, 2013-01-05",
     ]
 
 
