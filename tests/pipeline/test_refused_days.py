@@ -105,10 +105,10 @@ def test_a_day_landed_again_leads_to_one_correction(
     with dg.DagsterInstance.get() as instance:
         (run,) = instance.get_runs()
         assert (run.job_name, run.is_success) == ("p_in_shell", True)
-        assert run.tags["windows_pipeline/command"] == (
+        assert run.tags["windows-pipeline/command"] == (
             f"windows-pipeline correct p --from {FIRST} --cause TEXT"
         )
-        assert run.tags["windows_pipeline/did"] == "; ".join(
+        assert run.tags["windows-pipeline/did"] == "; ".join(
             f"{name}: correction 1 is published, 1 day, {FIRST}" for name in ("w", "x", "y")
         )
 
