@@ -67,8 +67,9 @@ def test_a_day_landed_again_leads_to_one_correction(
     assert said.count(f"{unchanged}. If they are to change, {CORRECT}. {mend}") == 3, said
     start, end = "1970-01-01 00:00:00", "1970-01-01 00:00:00.010000"
     window = f"'arrival_unit': '{FIRST}', 'key': 'a', 'window_start': '{start}', 'window_end': "
-    window += f"'{end}', "
-    assert f"{{{window}'record_count': '1', 's': '1.0 -> 100.0', 'c': '1'" in said
+    window += f"'{end}', 'first_event_time': '{start}', 'last_event_time': '{start}', "
+    values = "'record_count': '1', 'c': '1', 's': '1.0 -> 100.0', 'failed': '[]', "
+    assert f"{{{window}{values}'change': 'changed'}}" in said
     for name in ("w", "x", "y"):
         waits = "ingested and not computed to the end, as final windows would change"
         assert f"p {name}: 2 days, {FIRST} to {LAST}: {waits}" in said
@@ -105,10 +106,10 @@ def test_a_day_landed_again_leads_to_one_correction(
     with dg.DagsterInstance.get() as instance:
         (run,) = instance.get_runs()
         assert (run.job_name, run.is_success) == ("p_in_shell", True)
-        assert run.tags["windows_pipeline/command"] == (
+        assert run.tags["windows-pipeline/command"] == (
             f"windows-pipeline correct p --from {FIRST} --cause TEXT"
         )
-        assert run.tags["windows_pipeline/did"] == "; ".join(
+        assert run.tags["windows-pipeline/did"] == "; ".join(
             f"{name}: correction 1 is published, 1 day, {FIRST}" for name in ("w", "x", "y")
         )
 

@@ -103,8 +103,8 @@ def test_a_day_that_runs_again_shows_again(
     assert {run.job_name for run in runs} == {"flights_in_shell"}
     assert [run.is_success for run in reversed(runs)] == [True, True, False]
     command = f"windows-pipeline run flights --from {day(1)} --to {day(1)}"
-    assert {run.tags["windows_pipeline/command"] for run in runs} == {command}
-    did = runs[0].tags["windows_pipeline/did"]
+    assert {run.tags["windows-pipeline/command"] for run in runs} == {command}
+    did = runs[0].tags["windows-pipeline/did"]
     assert f"flights/hourly/final_windows: NOT published, 1 day, {day(1)}" in did
     shown = [
         (check.check_name, check.partition, check.passed)
@@ -148,7 +148,7 @@ def test_a_correction_and_a_stream_show_in_dagster(
     assert shown | {"correction", "delta_version"} <= set(final.asset_materialization.metadata)
     run, followed = instance.get_runs()
     assert run.job_name == "flights_in_shell"
-    command, did = "windows_pipeline/command", "windows_pipeline/did"
+    command, did = "windows-pipeline/command", "windows-pipeline/did"
     assert (followed.tags[command], followed.tags[did]) == (
         "windows-pipeline stream flights",
         f"1 micro-batch, 1 day, {day(1)}",

@@ -36,7 +36,7 @@ from windows_pipeline.storage.tables import all_tables, source_tables, window_ta
 from windows_pipeline.streaming import BatchResult
 from windows_pipeline.text.counts import counted
 
-_COMMAND, _DID = "windows_pipeline/command", "windows_pipeline/did"
+_COMMAND, _DID = "windows-pipeline/command", "windows-pipeline/did"
 """The tags of a run that a command reports: the command, and what it did."""
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
