@@ -22,12 +22,12 @@ def evaluate_counts(
 ) -> DataFrame:
     """Computes the count windows of each computed day's records, by key in order of arrival.
 
-    A key is one task. It has the records of a chunk and of two windows in memory at most.
+    One task computes a key. It holds at most the records of a chunk and of two windows in memory.
 
     Args:
         records: One row a record and computed day: `_computed_day` (int, a key of
-            `computed_days`), the key columns, `offset` (orders arrival: any type that sorts, each
-            value once a key), and the columns that the aggregates take.
+            `computed_days`), the key columns, `offset` (orders arrival: any sortable type, unique
+            within a key), and the columns that the aggregates take.
         computed_days: The windows to compute.
         keys: The columns whose values make a group (nulls are a value).
         aggregates: What to compute; first, last, lists and users' aggregates go by arrival.

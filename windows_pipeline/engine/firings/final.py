@@ -22,14 +22,14 @@ def at_closing(
     records: T.StructType,
     arrival: Sequence[str],
 ) -> DataFrame:
-    """Adds the columns of a firing to closed windows: of their only one.
+    """Adds the columns of a firing to closed windows, each of which fires once.
 
     Args:
         windows: The closed windows of `evaluate_windows`.
         beyond_ms: How far stream time must be above a window's end to close it.
         advances: The watermark advances, by computed day.
-        records: The columns of arrival with their types.
-        arrival: Their names.
+        records: A schema that has the arrival columns.
+        arrival: The names of the arrival columns.
 
     Returns:
         The columns of `fire`, one row for each window.
