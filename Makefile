@@ -35,7 +35,7 @@ ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port 
 test: java $(STAMP) ## Run a test of every rule, or the tests that ARGS selects (pytest)
 	@$(PYTEST) $(or $(ARGS),-m 'not long')
 
-test-unit: $(STAMP) ## Run the tests that need no Spark, in two minutes; ARGS go to pytest
+test-unit: $(STAMP) ## Run the tests that need no Spark, in minutes; ARGS go to pytest
 	@$(PYTEST) -m 'not spark and not long' tests/unit $(ARGS)
 
 test-long: java $(STAMP) ## Run the slow tests, which `make test` leaves out

@@ -80,9 +80,9 @@ class Settings(BaseModel):
         warehouse: The folder or object-store URI that holds every table.
         pipelines: The folder of pipeline files.
         landing: The folder or URI that relative paths of sources start at.
-        arrival_ranges: How many tasks sort the records of a run or micro-batch by arrival. None
-            for one task per arrival unit and source partition (in a stream without an arrival
-            column, per file), and for more where one of these has more than 100 MB.
+        arrival_ranges: How many tasks sort the records of a run or micro-batch by arrival. By
+            default one task per arrival unit and source partition, or more where one of these has
+            more than 100 MB; in a stream without an arrival column one task per file.
         dagster_home: The folder of the Dagster instance that commands report to, if the environment
             has no DAGSTER_HOME. None for no report.
         packages: More packages for Spark to load, as `organisation:module:version` of a Maven
@@ -94,9 +94,9 @@ class Settings(BaseModel):
         spark: Spark's configuration, by Spark's keys; `spark.master` or `spark.remote` selects
             where Spark runs.
         small_batches: Spark SQL's configuration for runs and micro-batches of few records.
-        keep_plans: Whether even runs of few records cache rows with the plan that made them.
-            With the plan, Spark can recompute the rows of a lost executor, but every query takes
-            longer.
+        keep_plans: Whether small runs, too, cache rows with the plan that made them, as large runs
+            always do. With the plan, Spark can recompute the rows of a lost executor, but every
+            query takes longer.
         tuning: How much work the engine takes at once; results do not depend on it. Only code can
             set it, a settings file cannot.
     """
@@ -134,7 +134,7 @@ class Settings(BaseModel):
     @classmethod
     def _set_by_code(cls, value: object) -> object:
         if not isinstance(value, Tuning):
-            raise ValueError("is no field here; remove it")
+            raise ValueError("is not a field here; remove it")
         return value
 
     def spark_conf(self) -> dict[str, str]:
@@ -177,7 +177,8 @@ class Settings(BaseModel):
         if not master.startswith("local"):
             return {}
         address = "127.0.0.1"
-        # If the executors run within the driver's process, Spark generates the secret itself.
+        # Spark generates the secret itself if the executors run within the driver's process;
+        # executors of local-cluster are processes of their own, which would not have the secret.
         authenticated = "false" if master.startswith("local-cluster") else "true"
         return {
             "spark.authenticate": authenticated,

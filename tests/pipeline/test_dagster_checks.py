@@ -162,7 +162,7 @@ def test_a_silence_lasts_until_the_next_record(
     assert status == 0, said
     records = [("a", 0), ("a", 5), ("b", 30), ("a", 50), ("z", 1000)]
     expected = [
-        f"silent {key} {_instant(since)} {_instant(until)} 1 {float(until - since)} {state} "
+        f"silent {key} {_instant(since)} {_instant(until)} 1 {until - since} {state} "
         for key, since, until, state in _silences(records, 1000, 10)
     ]
     positions = [said.find(text) for text in expected]

@@ -134,6 +134,23 @@ def test_a_correction_by_the_shell_corrects_all_definitions(project: SmallProjec
         assert f"p {name}: correction 1 is published" in said
 
 
+def test_episodes_lists_the_most_urgent_level_first(project: SmallProject) -> None:
+    """Severities of rules have units of their own; numbers are those that Dagster shows."""
+    rules = {
+        "hot": {"when": "s >= 1", "severity": "s", "level": "warning"},
+        "far": {"when": "s >= 1", "severity": "c", "level": "critical"},
+        "any": {"when": "s >= 1", "severity": "s * 100"},
+    }
+    project.declare({**TUMBLING, "alerts": rules})
+    project.land(1, f"{HEADER}a,0,44.1\na,1,0.1\nz,100,0\n")
+    assert project.ingest("run")[0] == 0
+    status, said = project.call("episodes", "p")
+    assert (status, "44.2" in said, "44.2000" in said) == (0, True, False), said
+    places = [said.find(f" {text} ") for text in ("far a", "hot a", "any a")]
+    assert -1 not in places, said
+    assert places == sorted(places), said
+
+
 def test_a_stream_that_a_bad_file_stops_shows_what_it_published(
     project: SmallProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

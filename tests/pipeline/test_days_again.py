@@ -33,7 +33,7 @@ def test_days_that_depend_on_a_changed_day_wait_for_a_correction(project: SmallP
         "2026-11-02 to 2026-11-03: computed again, too" in said,
     ) == (1, True), said
     assert "final_never_changed: FAILED" in said
-    command = "windows-pipeline correct p --windows w --from 2026-11-01 --cause TEXT"
+    command = "windows-pipeline correct p --from 2026-11-01 --cause TEXT"
     waits = "2026-11-01 to 2026-11-03: ingested and not computed to the end, as final windows would"
     assert (command in said, waits in said) == (True, True), said
     # No command sends back to one that refuses.

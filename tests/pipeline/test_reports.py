@@ -102,6 +102,10 @@ def test_a_day_that_runs_again_shows_again(
     runs = instance.get_runs()
     assert {run.job_name for run in runs} == {"flights_in_shell"}
     assert [run.is_success for run in reversed(runs)] == [True, True, False]
+    command = f"windows-pipeline run flights --from {day(1)} --to {day(1)}"
+    assert {run.tags["windows-pipeline/command"] for run in runs} == {command}
+    did = runs[0].tags["windows-pipeline/did"]
+    assert f"flights/hourly/final_windows: NOT published, 1 day, {day(1)}" in did
     shown = [
         (check.check_name, check.partition, check.passed)
         for run in reversed(runs)
@@ -142,8 +146,17 @@ def test_a_correction_and_a_stream_show_in_dagster(
     # As after a run of the day: the page loses nothing that it showed before.
     shown = {"dagster/partition_row_count", "dagster/column_lineage", "records_a_window"}
     assert shown | {"correction", "delta_version"} <= set(final.asset_materialization.metadata)
-    run, _ = instance.get_runs()
+    run, followed = instance.get_runs()
     assert run.job_name == "flights_in_shell"
+    command, did = "windows-pipeline/command", "windows-pipeline/did"
+    assert (followed.tags[command], followed.tags[did]) == (
+        "windows-pipeline stream flights",
+        f"1 micro-batch, 1 day, {day(1)}",
+    )
+    assert run.tags[command] == (
+        f"windows-pipeline correct flights --from {day(1)} --cause 'another grace'"
+    )
+    assert run.tags[did] == f"hourly: correction 1 is published, 1 day, {day(1)}"
     evaluated = {
         (check.asset_key.path[-1], check.check_name, check.partition)
         for event in instance.all_logs(run.run_id, dg.DagsterEventType.ASSET_CHECK_EVALUATION)

@@ -100,10 +100,10 @@ def test_it_names_every_check(settings: Settings) -> None:
         *window_checks(plain),
         *window_checks(rows),
         *accounting_checks(pipeline, silent),
-        *final_windows_checks(silent, ""),
+        *final_windows_checks(silent),
         *closing_checks(),
         *alerts_checks(silent, silent.result_columns(pipeline.source)),
-        *alerts_history_checks(""),
+        *alerts_history_checks(),
         *notification_checks(silent.spec),
         *FiringsJob(pipeline, "by_hour", settings).checks,
     ]

@@ -262,7 +262,7 @@ def test_a_row_that_is_not_of_the_schema(
         **context,
         "is_final": [False],
     }
-    kernel = FunctionKernel(WindowFunction(process, "n bigint"), ["k"], ["k"])
+    kernel = FunctionKernel(WindowFunction(process, "n bigint"), ["k"], {"k": "k"})
     with pytest.raises(error, match=message) as raised:
         list(kernel(iter([pa.RecordBatch.from_pydict(columns)])))
     assert "firing 7 of the window of key 'a' from 0 to 5 (ms)" in str(raised.value)

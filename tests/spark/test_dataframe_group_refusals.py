@@ -149,11 +149,19 @@ USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
     ),
     "two results of one name": (
         lambda events: wp.windowed(events, TUMBLE).by("user").agg(count().alias("user")),
-        "aggregates: 'user' comes twice; rename one, as with count().alias(",
+        "aggregates: 'user' would be the name of two columns of the result; give count",
     ),
     "a result of the alias's name": (
         lambda events: wp.windowed(events, TUMBLE).agg(count().alias("w")),
-        "aggregates: 'w' comes twice; rename one, as with count().alias(",
+        "aggregates: 'w' would be the name of two columns of the result; give count",
+    ),
+    "a result with the reserved prefix": (
+        lambda events: wp.windowed(events, TUMBLE).agg(count().alias("_n")),
+        "aggregates: a result's name must not begin with '_', but '_n' does; give count",
+    ),
+    "an alias with the reserved prefix": (
+        lambda events: wp.windowed(events, TUMBLE.alias("_w")).agg(count()),
+        "alias: a result's name must not begin with '_', but '_w' does; choose another alias",
     ),
     "a Column": (
         lambda events: wp.windowed(events, COUNTED).agg(F.col("w")),  # type: ignore[arg-type]

@@ -165,7 +165,7 @@ def test_conditions_lists_and_expressions(spark: SparkSession) -> None:
     wanted = [
         count(),
         sum_("x").where("x > 0").alias("record"),  # names that the engine has too
-        collect_list(F.col("x") * 2).alias("_window_start_ms"),
+        collect_list(F.col("x") * 2).alias("window_start_ms"),
         median("x").alias("key_0"),
     ]
     found = wp.windowed(orders, window).agg(*wanted).orderBy("at").collect()

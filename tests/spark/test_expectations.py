@@ -159,12 +159,14 @@ def checked(
 def by_great_expectations(rows: DataFrame) -> list[Any]:
     """The results of Great Expectations' own expectations, on the columns as they are declared."""
     import great_expectations as gx  # once `checks.run` has said that it reports to no one
-    from great_expectations.expectations import core
+    from great_expectations import expectations
 
     context = gx.get_context(mode="ephemeral")
     asset = context.data_sources.add_spark("plain", persist=False).add_dataframe_asset("rows")
     batch = asset.get_batch(asset.build_batch_request({"dataframe": rows}))
-    named = {name: getattr(core, "".join(map(_capital, name.split("_")))) for name, _ in CHECKS}
+    named = {
+        name: getattr(expectations, "".join(map(_capital, name.split("_")))) for name, _ in CHECKS
+    }
     suite = gx.ExpectationSuite(
         "own",
         expectations=[

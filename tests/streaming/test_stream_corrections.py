@@ -28,7 +28,7 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.table import DefinitionChangedError, Table
+from windows_pipeline.storage.table import DefinitionChangedError, Table, TableRebuiltError
 from windows_pipeline.storage.tables import source_tables, window_tables
 from windows_pipeline.streaming import BatchResult, prepared_stream, run_stream
 
@@ -119,11 +119,19 @@ def counts_late_records_once_the_grace_is_raised(
     with pytest.raises(DefinitionChangedError, match=r"sums\.grace: was .* correct numbers"):
         run_stream(spark, raised, own)
     first = min(row["arrival_unit"] for row in named_rows(tables.keyed_windows))
+    running = prepared_stream(spark, pipeline, own)  # with the old grace
     result = correct(spark, raised, "sums", own, first, None, "what came late counts")
     assert result.published
     assert stored_rows(tables.late_records) == []
     assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, 3, 30, 60, 60, 40)
     add_rows(folder / "table", [("a", 100, 1)])
+    changed = r"a correction or rebuild has given .* since: windows\.sums\.grace: .*, is '30 milli"
+    with pytest.raises(TableRebuiltError, match=changed) as stopped:
+        running.run()
+    again = (
+        "start the stream again: run the job numbers_stream, or: windows-pipeline stream numbers"
+    )
+    assert again in str(stopped.value)
     run_stream(spark, raised, own)
     came = (3, 30, 60, 60, 40, 100)
     assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, *came)

@@ -186,7 +186,7 @@ def test_the_names_that_are_always_there_are_those_of_the_tables_checks() -> Non
     checks = [
         *raw_events_checks(pipeline),
         *raw_events_checks(pipeline.model_copy(update={"source": topic})),
-        *final_windows_checks(windows, ""),
+        *final_windows_checks(windows),
         *firing_checks(windows.trigger),
         *closed_checks(windows.trigger),
         *early_warning_checks(windows, windows.result_columns(pipeline.source)),

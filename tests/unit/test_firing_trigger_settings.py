@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.config import ConfigError, definition_changes, table_definition
-from windows_pipeline.storage.schemas import firings
+from windows_pipeline.storage.schemas import firings_columns
 from windows_pipeline.windows import SlidingWindows
 from windows_pipeline.windows.firing.triggers import Trigger
 
@@ -131,5 +131,5 @@ def test_a_trigger_changes_the_definition_of_firings_only(tmp_path: Path) -> Non
 def test_a_firing_identifies_its_record(tmp_path: Path, text: str, columns: set[str]) -> None:
     """Rules A1, E2: with one source partition the offset within the unit is enough."""
     pipeline = load_text(tmp_path, with_trigger("{late: true}", text))
-    names = [column.name for column in firings(pipeline.source, pipeline.windows["hourly"])]
+    names = [column.name for column in firings_columns(pipeline.source, pipeline.windows["hourly"])]
     assert {name for name in names if name.startswith("fired_after_")} == columns

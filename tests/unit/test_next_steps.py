@@ -6,9 +6,9 @@ from datetime import date
 from pathlib import Path
 
 from tests.support.pipeline_texts import FLIGHTS, load_text
+from windows_pipeline.checks.next_steps import once_blocked
 from windows_pipeline.checks.run import Check, CheckResult
 from windows_pipeline.checks.table_rules import FINAL_NEVER_CHANGED
-from windows_pipeline.dagster.assets.next_steps import once_blocked
 
 DAY = date(2013, 1, 4)
 AGAIN = "windows-pipeline run flights --from 2013-01-04 --to 2013-01-04"

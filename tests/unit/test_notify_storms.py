@@ -13,6 +13,10 @@ from tests.support.notified import NOW, Notified
 from tests.support.pipeline_texts import changed
 from tests.support.receivers import Receiver, receiver
 from windows_pipeline.notify.deliver import snooze
+from windows_pipeline.notify.events import Event
+from windows_pipeline.notify.pipeline_events import PipelineEvent
+from windows_pipeline.notify.plan import Message
+from windows_pipeline.notify.texts import title
 
 
 @pytest.fixture
@@ -42,6 +46,37 @@ def test_a_storm_is_one_message_with_a_count(tmp_path: Path, hook: Receiver) -> 
     lines = body["text"].splitlines()
     assert "disruption opened for K34" in lines[1]
     assert (len(lines), lines[-1]) == (22, "and 5 more")
+
+
+def test_a_count_names_what_is_counted(tmp_path: Path) -> None:
+    """Failed runs, overdue tables and early warnings are no episodes."""
+    pipeline = Notified(tmp_path, "  people: {file: out.ndjson}\n").pipeline
+    at = datetime(2013, 1, 1, tzinfo=UTC)
+
+    def event(rule: str, what: str, key: str) -> Event:
+        end = at + timedelta(hours=1)
+        return Event(
+            id=f"{rule}{key}", windows="hourly", arrival_unit=at.date(), rule=rule, key=key,
+            event=what, window_start=at, window_end=end, record_count=1, aggregates={},
+            severity=1.0, since=at, until=end, correction=None, stands=True,
+        )  # fmt: skip
+
+    def of_pipeline(what: str, name: str) -> PipelineEvent:
+        return PipelineEvent(name, what, name, at, "text", at)
+
+    episodes = [event("disruption", "opened", "A"), event("quiet", "ended", "B")]
+    warnings = [event("disruption", "warned", "C"), event("disruption", "confirmed", "D")]
+    failed = [of_pipeline("failed", "run a"), of_pipeline("failed", "run b")]
+    overdue = [of_pipeline("overdue", "flights/arrival_log")]
+    one = Message((*failed, *episodes, *warnings, *overdue))
+    assert title(pipeline, one) == (
+        "flights: 2 episodes: 1 of disruption, 1 of quiet; 2 early warnings: 2 of disruption; "
+        "2 failed runs; 1 overdue table"
+    )
+    assert title(pipeline, Message(tuple(failed))) == "flights: 2 failed runs"
+    assert title(pipeline, Message((failed[0], episodes[0]))) == (
+        "flights: 1 episode: 1 of disruption; 1 failed run"
+    )
 
 
 def test_a_message_is_not_too_large(tmp_path: Path, hook: Receiver) -> None:

@@ -23,6 +23,7 @@ from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.report.day_plots import WindowPlots
 from windows_pipeline.report.episodes import read_episodes
 from windows_pipeline.report.gather import read_report
+from windows_pipeline.report.markdown import rendered
 from windows_pipeline.report.measures import Measure, measure_of
 from windows_pipeline.report.page import report_page
 from windows_pipeline.report.words import rounded_up, trace_command
@@ -175,8 +176,50 @@ def test_many_alerts_give_a_small_page_that_says_what_is_left_out(project: Repor
     assert "100,002 episodes of alerts" in page.text
     assert "20 of 5,001 keys and rules are drawn" in page.text
     assert "99,962 milder episodes are left out; to list them" in page.text
-    some = read_episodes(LocalTable(project.alerts), DAYS, most=3)
+    some = read_episodes(LocalTable(project.alerts), DAYS, project.pipeline.windows["hourly"], 3)
     assert (some.read_from, some.alerts) == (DAYS[1], 3)
+
+
+def test_the_most_urgent_level_comes_first(project: Reported) -> None:
+    """Severities of two rules have two units: 36 hours of silence, and 50 degrees."""
+    rules = {
+        "silent": Rule(when="record_count = 0", severity="36", level="critical"),
+        "hot": Rule(when="avg_dep_delay > 0", severity="50", level="warning"),
+        "plain": Rule(when="avg_dep_delay > 0", severity="900"),
+        "note": Rule(when="avg_dep_delay > 0", severity="9000", level="info"),
+    }
+    windows = project.pipeline.windows["hourly"].model_copy(update={"alerts": rules})
+    (row, *_) = many_alerts(1, 1)
+    severities = {"note": 9000.0, "hot": 50.0, "unknown": 1.0, "silent": 36.0, "plain": 900.0}
+    write_rows(
+        project.alerts,
+        [
+            row | {"arrival_unit": DAYS[0], "rule": rule, "severity": severity, "key": "A"}
+            for rule, severity in [*severities.items(), ("silent", 40.0)]
+        ],
+    )
+    found = read_episodes(LocalTable(project.alerts), DAYS[:1], windows).found
+    assert [(one.rule, one.severity) for one in found] == [
+        ("silent", 40.0),
+        ("hot", 50.0),
+        ("plain", 900.0),
+        ("unknown", 1.0),
+        ("note", 9000.0),
+    ]
+
+
+def test_the_description_is_shown_as_markdown_and_never_as_html() -> None:
+    text = (
+        "# Title\n\nSee **the _page_** of `a*b*c` <b>,\nat [x](https://a.b/c?d=1&e).\n\n"
+        "- one_two_three\n- *two*, \\*no\\*\n\n[bad](javascript:alert(1))"
+    )
+    assert rendered(text) == (
+        "<p><b>Title</b></p>"
+        "<p>See <b>the <i>page</i></b> of <code>a*b*c</code> &lt;b&gt;, at "
+        '<a href="https://a.b/c?d=1&amp;e" rel="noreferrer">x</a>.</p>'
+        "<ul><li>one_two_three</li><li><i>two</i>, *no*</li></ul>"
+        "<p>[bad](javascript:alert(1))</p>"
+    )
 
 
 def test_wrong_places_and_empty_projects_are_refused(project: Reported) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from windows_pipeline.starter.arrival_order import (
     grace_ms,
     histogram,
-    in_arrival_order,
+    ordered_sample,
     rounded_down,
     rounded_up,
     stream_days,
@@ -46,9 +46,7 @@ def test_lateness_is_stream_time_minus_event_time(
     day = sorted(data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count)))
     sample = sample_of(event, came, day)
     columns = {name: guess_type(name, texts) for name, texts in sample.columns.items()}
-    found = in_arrival_order(
-        sample, columns["ts"], arrival, columns.get(arrival), has_days=has_days
-    )
+    found = ordered_sample(sample, columns["ts"], arrival, columns.get(arrival), has_days=has_days)
 
     def sort_key(row: int) -> tuple[int, int, int]:
         order = {"lines": row, "event_time": event[row], "received_ts": came[row]}[arrival]

@@ -250,7 +250,7 @@ def firings(keys: list[str | None]) -> pa.RecordBatch:
 
 def kernel_of(process: Any, schema: str) -> FunctionKernel:
     function = WindowFunction(process, schema)
-    kept, content = ("key", "firing_id"), ["record_count"]
+    kept, content = ("key", "firing_id"), {"record_count": "record_count"}
     return FunctionKernel(
         function, ["key"], content, kept=kept, name="my_module:warn", file=__file__
     )

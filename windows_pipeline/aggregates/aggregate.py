@@ -53,6 +53,8 @@ class Aggregate:
             engine's.
         condition: The user's text for a condition: `column` is null where it is not true.
         over: The name of the frame that holds the values, in windows of several frames.
+        computed_as: The engine's column of the result, until the last select gives it `name`,
+            which may be the name of another column of the engine; None for `name`.
 
     Raises:
         ValueError: The percentage is out of range, or the function takes none.
@@ -65,6 +67,7 @@ class Aggregate:
     written: str | None = None
     condition: str | None = None
     over: str | None = None
+    computed_as: str | None = None
 
     def __post_init__(self) -> None:
         """Checks the percentage."""
@@ -78,6 +81,11 @@ class Aggregate:
         if self.condition is not None:
             call += f" where {self.condition}"
         return call if self.over is None else f"{call} over {self.over}"
+
+    @property
+    def result_column(self) -> str:
+        """The column of the result while the engine computes."""
+        return self.computed_as or self.name
 
     def result_type(self, column_type: str) -> str:
         """Returns the Spark type of the result for a column of this type.

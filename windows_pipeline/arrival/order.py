@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 ORDERED_WITHIN = ["arrival_unit", "source_partition"]
 """Arrival is ordered within each value of these columns."""
 _CARRIED = {"file", "reason", "original"}
-"""Columns about the reading of a record, which do not order it."""
+"""Columns about how a record was read; with an arrival column they do not order records."""
 
 
 def in_arrival_order(
@@ -20,15 +20,16 @@ def in_arrival_order(
 
     The arrival column orders the records, then event time, then every other column. Records that
     tie in all columns are equal, so the numbers don't depend on how an arrival unit was split into
-    files. Without an arrival column, files by name order the records, and event time within a file:
-    the order in which commits added files to a table. (`arrival.lines` numbers the lines of landed
-    files.)
+    files. Without an arrival column, the file's name orders the records, then event time: names of
+    a Delta table's files are in the order in which commits added them. (`arrival.lines` numbers the
+    lines of landed files.)
 
     Args:
         accepted: The columns `arrival_unit`, `source_partition`, `_event_time_ms` (ms), `file`, the
             arrival column if there is one, and any others of types that can be ordered.
-            `file`, `reason` and `original` do not order records. The frame may hold rejected
-            records, whose source partition is null; their numbers mean nothing.
+            `reason` and `original` do not order records, and `file` only without an arrival
+            column. The frame may hold rejected records, whose source partition is null; their
+            numbers mean nothing.
         arrival: The arrival column's name; None for no such column.
         stretch: A column that cuts the order into stretches; each stretch is numbered from 0.
             None to number the whole order.

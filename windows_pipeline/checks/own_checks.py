@@ -1,7 +1,7 @@
-"""Prepares what a pipeline's own checks look at, as batches for `run.validate`.
+"""Turns the checks that a pipeline's file declares into batches for `run.validate`.
 
-A check of each row by itself queries the rows. A check of a day's rows together queries a row for
-each day and check, so that days are judged alike whatever runs, or micro-batches, brought them.
+Checks of single rows query the table's rows. Checks of a day's rows together query one row for each
+day and check, so a day's result does not depend on which runs or micro-batches wrote its rows.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class OwnChecks:
         return self._checks(self.declared)
 
     def batches(self, rows: DataFrame, days: Sequence[date]) -> Iterator[Batch]:
-        """Returns what the checks look at.
+        """The rows to check, with their checks.
 
         Args:
             rows: Rows of the table.
-            days: The days that they are of, without days that a missing day blocks; a day without
-                rows is judged, too.
+            days: The days of these rows, without days that a missing day blocks; a day without
+                rows is checked, too.
         """
         rules = {name: check.arrival_unit_rule(self.types) for name, check in self.declared.items()}
         of_rows = {name: self.declared[name] for name, rule in rules.items() if rule is None}
@@ -110,7 +110,7 @@ def own_checks_of_results(windows: Windows, columns: Mapping[str, str], table: s
 
 
 def _of_source(name: str, source: Source) -> str:
-    """A column by its declared name and type; raw_events has some by those of their role."""
+    """A source column as SQL, in its declared type; raw_events names some columns by role."""
     kind = source.types[name]
     if name in source.key_columns:
         return "`key`" if isinstance(source.key, str) else f"`key`.`{name}`"

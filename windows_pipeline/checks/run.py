@@ -18,7 +18,9 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.compat.progress_bars import without_progress_bars
 from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.text.instants import time_text
 
 # Great Expectations reads this variable when it is imported.
@@ -71,6 +73,8 @@ class Batch:
         numbers: The columns to report of each arrival unit, where the batch has one row for each
             arrival unit (or a few, which agree in these columns); empty if its rows are records or
             windows.
+        changes: By the name of a check, the differences (`storage.diff.differences`) that its
+            sample shows instead of failing rows, the old values beside the new.
     """
 
     name: str
@@ -78,6 +82,7 @@ class Batch:
     checks: Sequence[Check]
     shared: DataFrame | None = None
     numbers: Sequence[str] = ()
+    changes: Mapping[str, DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ def breaking(checks: Sequence[Check]) -> Column:
 
 def import_ahead() -> None:
     """Imports Great Expectations in a thread, while Spark works."""
-    module = "great_expectations.expectations.core"
+    module = "great_expectations.expectations"
     Thread(target=import_module, args=[module], daemon=True).start()
 
 
@@ -126,7 +131,7 @@ def validate(batch: Batch) -> list[CheckResult]:
     """
     # The import takes seconds, so it happens here or in `import_ahead`.
     import great_expectations as gx
-    from great_expectations.expectations.core import UnexpectedRowsExpectation
+    from great_expectations.expectations import UnexpectedRowsExpectation
 
     asset = _any_frame(batch.rows.sparkSession)
     rules = [
@@ -145,12 +150,34 @@ def validate(batch: Batch) -> list[CheckResult]:
         outcome = rows.validate(suite, result_format="COMPLETE")
         found = {_checked(result): result for result in outcome.results}
         results = [_check_result(check, found[check.name]) for check in batch.checks]
-        return [
+        judged_by_day = [
             replace(
                 result, numbers=numbers, failing_by_arrival_unit=_by_arrival_unit(failing, result)
             )
             for result in results
         ]
+    return [_with_changes(result, batch.changes) for result in judged_by_day]
+
+
+def _with_changes(result: CheckResult, changes: Mapping[str, DataFrame]) -> CheckResult:
+    """The result; the sample has the differences of the failing days, if the check has any."""
+    found = changes.get(result.check.name)
+    if result.passed or found is None:
+        return result
+    of_days = found.where(in_arrival_units(sorted(result.failing_by_arrival_unit)))
+    key = [name for name in of_days.columns if name not in ("change", "old", "new")]
+    rows = of_days.orderBy(*key).limit(SAMPLE_ROWS).collect()
+    return replace(result, sample=[_change(row, key) for row in rows] or result.sample)
+
+
+def _change(row: Row, key: Sequence[str]) -> dict[str, str]:
+    """A difference as texts: the key, the kind of change, and each value, `old -> new`."""
+    shown = {name: _shown(row[name]) for name in key}
+    values = row["new"] if row["old"] is None else row["old"]
+    for name in values.asDict():
+        texts = [_shown(state[name]) for state in (row["old"], row["new"]) if state is not None]
+        shown[name] = " -> ".join(dict.fromkeys(texts))
+    return {**shown, "change": row["change"]}
 
 
 def _with_numbers(batch: Batch) -> tuple[DataFrame, dict[date, dict[str, int]]]:
@@ -187,11 +214,10 @@ def _any_frame(_session: SparkSession) -> Any:
     has an asset of its own.
     """
     import great_expectations as gx
-    from great_expectations.data_context.types.base import ProgressBarsConfig
 
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    without_progress_bars(context)
     # The data source would persist the whole batch by default.
     source = context.data_sources.add_spark("spark", persist=False)
     return source.add_dataframe_asset("rows")

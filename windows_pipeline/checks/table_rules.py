@@ -138,12 +138,15 @@ FINAL_NEVER_CHANGED = "final_never_changed"
 """The check by which a run refuses to change final windows (rule E1)."""
 
 
-def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
-    """Checks of final windows, over one row for each distinct window, with its copies.
+ALERTS_NEVER_CHANGED = "alerts_never_changed"
+"""The check by which a run refuses to change alerts (rules E1, E5)."""
 
-    Args:
-        windows: The definition.
-        correct: The command that corrects final windows, without days and cause.
+VALUES_ARE_THOSE_OF_RECORDS = "values_are_those_of_records"
+"""The check that finds windows whose raw records were changed since."""
+
+
+def final_windows_checks(windows: Windows) -> list[Check]:
+    """Checks of final windows, over one row for each distinct window, with its copies.
 
     The rows need `rows_in_final` (copies among the checked rows), `rows_in_published` (copies among
     the published rows), `rows_in_closed` (copies among the closed keyed windows), `_times_final`
@@ -166,8 +169,7 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
         Check(
             FINAL_NEVER_CHANGED,
             "Published final windows are unchanged, or as their newest correction left them (rule "
-            "E1). If raw records were changed on purpose, run: "
-            f"{correct} --from DAY --cause TEXT",
+            "E1); a run never changes them, only a correction does",
             "rows_in_published <> rows_in_final AND _arrival_unit_had > 0",
         ),
     ]
@@ -199,11 +201,8 @@ def alerts_checks(windows: Windows, columns: dict[str, str]) -> list[Check]:
     ]
 
 
-def alerts_history_checks(correct: str) -> list[Check]:
+def alerts_history_checks() -> list[Check]:
     """Checks of alerts against published ones, over one row for each distinct alert.
-
-    Args:
-        correct: The command that corrects alerts, without days and cause.
 
     The rows need `rows_in_alerts` (copies among the checked rows), `rows_in_published` (copies
     among the published rows) and `_arrival_unit_had` (how many alerts the arrival unit has had,
@@ -211,10 +210,9 @@ def alerts_history_checks(correct: str) -> list[Check]:
     """
     return [
         Check(
-            "alerts_never_changed",
+            ALERTS_NEVER_CHANGED,
             "Published alerts are unchanged; a correction marks alerts as retracted and adds "
-            "others, but deletes none (rules E1, E5). If raw records were changed on purpose, run: "
-            f"{correct} --from DAY --cause TEXT",
+            "others, but deletes none (rules E1, E5)",
             "rows_in_published <> rows_in_alerts AND _arrival_unit_had > 0",
         ),
     ]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from windows_pipeline.cli.arguments import project_settings
 from windows_pipeline.cli.terminal.printed import say
+
+if TYPE_CHECKING:  # importing them takes seconds
+    from windows_pipeline.checks.run import CheckResult
+    from windows_pipeline.jobs.job import JobResult
 
 _NOTED = frozenset({"run", "stream", "correct", "rebuild", "check", "maintain"})
 """The commands that a scheduler may run, whose output then nobody reads."""
@@ -26,6 +30,41 @@ class FailedExit(typer.Exit):
         """Takes the exit status and the reason."""
         super().__init__(code)
         self.reason = reason
+
+
+def failed_rules(results: Iterable[tuple[str, CheckResult]]) -> list[str]:
+    """Names the rules that fail, warnings aside, with their days: a text for each table.
+
+    Args:
+        results: Results of checks, each with the name of the table.
+    """
+    from windows_pipeline.storage.arrival_units import days_text
+
+    by_table: dict[str, list[str]] = {}
+    for table, found in results:
+        if not found.passed and not found.check.is_warning:
+            days = sorted(found.failing_by_arrival_unit)
+            on = f" on {days_text(days)}" if days else ""
+            by_table.setdefault(table, []).append(f"{found.check.name} failed{on}")
+    return [f"{table}: {', '.join(texts)}" for table, texts in by_table.items()]
+
+
+def rules_of_jobs(results: Iterable[tuple[str, JobResult]]) -> Iterator[tuple[str, CheckResult]]:
+    """The results of jobs' checks, each with the name of the job's first table."""
+    return ((name, found) for name, result in results for found in result.checks)
+
+
+def end_failed(reasons: Sequence[str]) -> None:
+    """Ends the command with status 1 if there is a reason.
+
+    Args:
+        reasons: What failed or is left to do, without values of records.
+
+    Raises:
+        FailedExit: There is a reason.
+    """
+    if reasons:
+        raise FailedExit(1, "; ".join(dict.fromkeys(reasons)))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS
 from windows_pipeline.cli.terminal.log_file import FOLDER, LogFile
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.progress import Status
+from windows_pipeline.text.references import without_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,6 +53,23 @@ class Invocation:
 def invocation(context: typer.Context) -> Invocation:
     """The call that a command's context belongs to."""
     return cast("Invocation", context.obj)
+
+
+def command_text(context: typer.Context) -> str:
+    """The call as users may repeat it: the command's name, its arguments and its options.
+
+    The values of variables that settings and pipelines refer to are taken out, as in all output.
+    """
+    words = ["windows-pipeline", str(context.info_name)]
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name))
+        if value is None or value is False or parameter.name == "verbose":
+            continue
+        if parameter.param_type_name == "option":
+            words.append(parameter.opts[0])
+        if value is not True:
+            words.append(str(value))
+    return without_values(shlex.join(words))
 
 
 def begin(context: typer.Context, text: str) -> Status:

@@ -83,7 +83,7 @@ def fired(
         stream_input.instant("_first_event_time_ms").alias("first_event_time"),
         stream_input.instant("_last_event_time_ms").alias("last_event_time"),
         "record_count",
-        *(F.col(f"`{each.name}`") for each in stream_input.engine_aggregates),
+        *(F.col(each.result_column).alias(each.name) for each in stream_input.engine_aggregates),
         *failed,
         "is_final",
     )
@@ -135,10 +135,12 @@ def processed(
         record = F.struct(*(F.col(f"`{name}`") for name in function.records))
         stream = replace(stream, aggregates=[collect_list(record).alias(RECORDS)])
     stream_input = input_of(stream)
-    require_results((), ["record_count"], stream_input.engine_aggregates)
-    names = ["record_count", *(each.name for each in stream_input.engine_aggregates)]
+    fixed = ["record_count"] if function.records is None else []
+    require_results((), fixed, stream_input.engine_aggregates)
+    content = {name: name for name in fixed}
+    content |= {each.name: each.result_column for each in stream_input.engine_aggregates}
     found = _fired(windows, trigger, stream_input, input_ends=input_ends)
-    kernel = FunctionKernel(function, stream_input.keys, names)
+    kernel = FunctionKernel(function, stream_input.keys, content)
     return found.mapInArrow(kernel, function.schema)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregation
@@ -17,14 +17,13 @@ from windows_pipeline.dataframe.arguments import (
     require_aggregates,
     require_bounded,
     require_column,
-    require_computable,
     require_names,
     require_on_error,
 )
 from windows_pipeline.dataframe.inputs import ArrivalOrder, Input
-from windows_pipeline.dataframe.names import quoted, require_once, unquoted
+from windows_pipeline.dataframe.names import require_results, require_unreserved
 from windows_pipeline.dataframe.results import Result, ResultOf
-from windows_pipeline.dataframe.windows import WindowedStream, aggregate_streams
+from windows_pipeline.dataframe.windows import windows_of_inputs
 from windows_pipeline.engine.counts import evaluate_counts
 from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
 
@@ -96,39 +95,34 @@ class GroupPlan:
             require_column(events, "on", column)
         for column in self.by:
             require_column(events, "by", column)
-        key_names = [unquoted(key) for key in self.by]
-        require_once("by", key_names, "name each column of the key once")
-        results = [one.result_name for one in aggregates]
-        fix = "rename one, as with count().alias('...')"
+        by_rows = isinstance(self.window.windows, CountWindows)
+        grouped = Input(
+            events,
+            self.by,
+            None if by_rows else on[0],
+            aggregates,
+            ArrivalOrder(tuple(on)) if by_rows else None,
+        )
         added = ["failed"] if with_failed else []
-        require_once("aggregates", [*key_names, name, *results, *added], fix)
-        for aggregation in aggregates:
-            require_computable(events, aggregation)
-        # Neutral names cannot collide with the columns of the windows.
-        renamed = [each.alias(f"aggregate_{index}") for index, each in enumerate(aggregates)]
+        require_unreserved("alias", [name], "choose another alias")
+        require_results(grouped.key_names, [name, *added], grouped.engine_aggregates)
         match self.window.windows:
             case CountWindows() as windows:
-                order = ArrivalOrder(tuple(on))
-                found = _count_windows(
-                    events, windows, self.by, order, renamed, with_failed=with_failed
-                )
-                bounds = ("first_offset", "last_offset")
+                found = _count_windows(grouped, windows, with_failed=with_failed)
+                start, end = F.col("first_offset"), F.col("last_offset")
             case windows:
-                stream = WindowedStream(events, self.by, on[0], renamed)
-                found = aggregate_streams(windows, [stream], with_failed=with_failed)
-                is_session = isinstance(windows, SessionWindows)
-                bounds = ("window_start", "session_timeout" if is_session else "window_end")
-        start, end = (
-            F.col(bound).alias(part) for bound, part in zip(bounds, ("start", "end"), strict=True)
-        )
+                found = windows_of_inputs(windows, [grouped], with_failed=with_failed)
+                gap_ms = windows.gap_ms if isinstance(windows, SessionWindows) else 0
+                start = grouped.instant("_window_start_ms")
+                end = grouped.instant("_window_end_ms", gap_ms)
         return found.select(
-            *(F.col(quoted(key)) for key in key_names),
-            F.struct(start, end).alias(name),
             *(
-                F.col(each.result_name).alias(result)
-                for each, result in zip(renamed, results, strict=True)
+                F.col(key).alias(of)
+                for key, of in zip(grouped.keys, grouped.key_names, strict=True)
             ),
-            *([_with_names(results)] if with_failed else []),
+            F.struct(start.alias("start"), end.alias("end")).alias(name),
+            *(F.col(each.result_column).alias(each.name) for each in grouped.engine_aggregates),
+            *added,
         )
 
 
@@ -219,8 +213,9 @@ class GroupWindowed(Generic[Result]):
 
         Raises:
             ValueError: The alias is missing or is a column's name; the time or the order of
-                arrival is not named; a column is missing or of a wrong type; two results have one
-                name; or `events` is a streaming DataFrame (rule F3).
+                arrival is not named; a column is missing or of a wrong type; two columns of the
+                result have one name; the alias or an aggregate's name begins with an underscore;
+                or `events` is a streaming DataFrame (rule F3).
             ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
             SparkRuntimeException: When Spark runs it: a time or an arrival value is null, or an
                 arrival value occurs twice within a key.
@@ -250,44 +245,23 @@ class GroupWindowed(Generic[Result]):
             refuse_verb(self, name, advice)
 
 
-def _count_windows(
-    events: DataFrame,
-    windows: CountWindows,
-    by: Sequence[str],
-    arrival: ArrivalOrder,
-    aggregates: Sequence[Aggregation],
-    *,
-    with_failed: bool,
-) -> DataFrame:
-    """Computes windows by rows: key, `first_offset`, `last_offset`, the aggregates, `failed`."""
-    counted = Input(events, by, None, aggregates, arrival)
-    for column in events.select(*arrival.columns).schema:
+def _count_windows(grouped: Input, windows: CountWindows, *, with_failed: bool) -> DataFrame:
+    """Computes windows by rows; see `evaluate_counts`.
+
+    Raises:
+        ValueError: A column that orders arrival has no order.
+    """
+    order = () if grouped.arrival is None else grouped.arrival.columns
+    for column in grouped.events.select(*order).schema:
         if isinstance(column.dataType, NO_KEYS):
             raise ValueError(
                 f"on: {column.name!r} is of type {column.dataType.simpleString()}, which has no "
                 "order; name a column of numbers, text, times or a struct of these"
             )
-    found = evaluate_counts(
-        counted.records(),
+    return evaluate_counts(
+        grouped.records(),
         {0: windows},
-        counted.keys,
-        counted.engine_aggregates,
+        grouped.keys,
+        grouped.engine_aggregates,
         with_failed=with_failed,
     )
-    named = [
-        F.col(key).alias(name) for key, name in zip(counted.keys, counted.key_names, strict=True)
-    ]
-    return found.select(
-        *named,
-        "first_offset",
-        "last_offset",
-        *(F.col(each.name) for each in counted.engine_aggregates),
-        *(["failed"] if with_failed else []),
-    )
-
-
-def _with_names(results: Sequence[str]) -> Column:
-    """The column `failed`, with the results' names in place of `aggregate_0` and so on."""
-    names = F.array(*[F.lit(result) for result in results]).cast("array<string>")
-    numbers = F.transform("failed", lambda neutral: F.substring_index(neutral, "_", -1).cast("int"))
-    return F.transform(numbers, lambda number: F.get(names, number)).alias("failed")

@@ -26,7 +26,7 @@ from windows_pipeline.dataframe.names import unquoted
 from windows_pipeline.windows.arguments import require_positive
 from windows_pipeline.windows.durations import Duration, duration_ms
 
-_NULLABLE_TIME_MS = "nullable_time_ms"
+_NULLABLE_TIME_MS = "_nullable_time_ms"
 """The column of event times for broadcasts. `_event_time_ms` raises an error for null, which Spark
 would report as an exception of a Java thread there."""
 _NO_OFFSETS = (*NO_KEYS, T.StringType, T.BinaryType, T.BooleanType)
@@ -190,10 +190,21 @@ class Input:
 
     @property
     def engine_aggregates(self) -> list[Aggregate]:
-        """The aggregates as the engine takes them: over the value columns of `records`."""
+        """The aggregates as the engine takes them: over the value columns of `records`.
+
+        Their results have names of the engine, so that a user's name cannot be that of another
+        column before the last select.
+        """
         return [
-            Aggregate(each.result_name, each.function, value, each.percentage, each.written)
-            for each, value in zip(self.aggregates, self._values, strict=True)
+            Aggregate(
+                each.result_name,
+                each.function,
+                value,
+                each.percentage,
+                each.written,
+                computed_as=f"_result_{self.source}_{index}",
+            )
+            for index, (each, value) in enumerate(zip(self.aggregates, self._values, strict=True))
         ]
 
     def records(self, *extra: Column) -> DataFrame:
@@ -204,7 +215,7 @@ class Input:
 
         Returns:
             `_computed_day` (0), `_key_0` and so on, `_event_time_ms` (raises an error where the
-            event time is null), `nullable_time_ms`, the values, `source` (int),
+            event time is null), `_nullable_time_ms`, the values, `source` (int),
             `source_partition` and `offset` (null without `arrival`), and the extra columns.
         """
         keys = zip(self.by, self.key_types, self.keys, strict=True)
@@ -286,10 +297,10 @@ def close_after(records: DataFrame, delay_ms: int, arrival: ArrivalOrder | None)
         arrival: See `with_close_times`.
     """
     partition = [] if arrival is None else ["source", "source_partition"]
-    stream_times = records.groupBy(*partition).agg(F.max(_NULLABLE_TIME_MS).alias("max_ms"))
+    stream_times = records.groupBy(*partition).agg(F.max(_NULLABLE_TIME_MS).alias("_max_ms"))
     idle_after_ms = None if arrival is None else arrival.idle_after_ms
-    slowest_ms = stream_times.agg(_slowest_active(idle_after_ms).alias("slowest_ms"))
-    return slowest_ms.select((F.col("slowest_ms") - F.lit(delay_ms)).alias("_close_after_ms"))
+    slowest_ms = stream_times.agg(_slowest_active(idle_after_ms).alias("_slowest_ms"))
+    return slowest_ms.select((F.col("_slowest_ms") - F.lit(delay_ms)).alias("_close_after_ms"))
 
 
 def with_stream_times(
@@ -311,15 +322,17 @@ def with_stream_times(
     timed = records.withColumn("_stream_time_ms", _stream_time_ms())
     if arrival.partition is None or input_ends:
         return timed
-    ends = records.groupBy("source", "source_partition").agg(F.max(_NULLABLE_TIME_MS).alias("ms"))
-    every = F.collect_list(F.struct("ms", "source", "source_partition"))
+    ends = records.groupBy("source", "source_partition").agg(F.max(_NULLABLE_TIME_MS).alias("_ms"))
+    every = F.collect_list(F.struct("_ms", "source", "source_partition"))
     if arrival.idle_after_ms is not None:
         idle_after_ms, all_ends = F.lit(arrival.idle_after_ms), every
-        active_from_ms = F.array_max(all_ends)["ms"] - idle_after_ms
-        every = F.filter(all_ends, lambda end: end["ms"] >= active_from_ms)
-    reached = ends.agg(F.array_min(every).alias("reached"))
-    position = F.struct(F.col("_stream_time_ms").alias("ms"), "source", "source_partition")
-    return timed.crossJoin(F.broadcast(reached)).where(position <= F.col("reached")).drop("reached")
+        active_from_ms = F.array_max(all_ends)["_ms"] - idle_after_ms
+        every = F.filter(all_ends, lambda end: end["_ms"] >= active_from_ms)
+    reached = ends.agg(F.array_min(every).alias("_reached"))
+    position = F.struct(F.col("_stream_time_ms").alias("_ms"), "source", "source_partition")
+    return (
+        timed.crossJoin(F.broadcast(reached)).where(position <= F.col("_reached")).drop("_reached")
+    )
 
 
 def _stream_time_ms() -> Column:
@@ -346,8 +359,8 @@ def _stream_time_ms() -> Column:
 def _slowest_active(idle_after_ms: int | None) -> Column:
     """The smallest stream time of the partitions that are not idle (rule A4)."""
     if idle_after_ms is None:
-        return F.min("max_ms")
-    every = F.collect_list("max_ms")
+        return F.min("_max_ms")
+    every = F.collect_list("_max_ms")
     active_from_ms = F.array_max(every) - F.lit(idle_after_ms)
     return F.array_min(F.filter(every, lambda time_ms: time_ms >= active_from_ms))
 

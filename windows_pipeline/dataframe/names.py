@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from windows_pipeline.aggregates import Aggregate
 
 RESERVED = "_"
-"""The prefix of the columns that the engine adds while it computes."""
+"""The prefix of the columns that the engine adds while it computes; no result's name has it."""
 _NAME = re.compile(r"\w+")
 _QUOTED = re.compile("`((?:[^`]|``)*)`")
 
@@ -73,12 +73,28 @@ def require_results(
                 f"aggregates: {aggregate.name!r} would be the name of two columns of the result; "
                 f"give {aggregate} another name with .alias('...')"
             )
-        if aggregate.name.startswith(RESERVED):
-            raise ValueError(
-                f"aggregates: a result's name must not begin with {RESERVED!r}, but "
-                f"{aggregate.name!r} does; give {aggregate} another name with .alias('...')"
-            )
+        fix = f"give {aggregate} another name with .alias('...')"
+        require_unreserved("aggregates", [aggregate.name], fix)
         taken.add(aggregate.name.lower())
+
+
+def require_unreserved(argument: str, results: Sequence[str], fix: str) -> None:
+    """Requires that no result's name begins with the reserved prefix.
+
+    Args:
+        argument: The argument that contains the names.
+        results: The names.
+        fix: What to do about such a name; the end of the error's sentence.
+
+    Raises:
+        ValueError: A name begins with the reserved prefix.
+    """
+    for name in results:
+        if name.startswith(RESERVED):
+            raise ValueError(
+                f"{argument}: a result's name must not begin with {RESERVED!r}, but {name!r} "
+                f"does; {fix}"
+            )
 
 
 def require_apart(argument: str, columns: Sequence[str], fixed: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from windows_pipeline.dataframe.arguments import (
     require_on_error,
 )
 from windows_pipeline.dataframe.inputs import Input
-from windows_pipeline.dataframe.names import unquoted
+from windows_pipeline.dataframe.names import require_unreserved, unquoted
 from windows_pipeline.dataframe.results import Result, ResultOf
 from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.engine.row_time_shards import rows_in_time_shards
@@ -152,9 +152,10 @@ class RowWindowed(Generic[Result]):
             names of the aggregates of all windows of the row that can't be computed.
 
         Raises:
-            ValueError: A column that a window needs is missing or of a wrong type, a result's
-                name is taken, one of several windows has no alias, or `events` is a streaming
-                DataFrame (rule F3). When Spark runs it: a time is out of range.
+            ValueError: A column that a window needs is missing or of a wrong type, the name of an
+                alias or a result is taken or begins with an underscore, one of several windows has
+                no alias, or `events` is a streaming DataFrame (rule F3). When Spark runs it: a time
+                is out of range.
             SparkRuntimeException: When Spark runs it: a time is null (rule A6), or a sum of
                 integers over a frame without a start does not fit a bigint (rule G2).
             ArithmeticError: When Spark runs it: a sum over any other window does not fit its
@@ -211,8 +212,11 @@ def _with_results(
         window if window.time_column is None else window.on(unquoted(window.time_column))
     )
     require_fitting(
-        unquoted_window, events.columns, _unquoted(by), _unquoted(arrival), [*names, *failed]
+        unquoted_window, events.columns, _unquoted(by), _unquoted(arrival), [*failed, *names]
     )
+    named = [] if window.name is None else [window.name]
+    require_unreserved("alias", named, "choose another alias")
+    require_unreserved("aggregates", names, "rename one, as with count().alias('...')")
     row_input = Input(events, by, window.time_column, aggregates)
     whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias(_RECORD)
     orders = {f"arrival_{index}": name for index, name in enumerate(arrival)}

@@ -65,7 +65,7 @@ def _counted(arguments: Arguments) -> GroupWindow:
     size = _whole(arguments, "size")
     advance = _whole(arguments, "advance") if "advance" in arguments else size
     window = Slide.over(RowCount(size)).every(RowCount(advance))
-    window = window.on(quoted(_text(arguments, "order_col"))).alias("window_of_rows")
+    window = window.on(quoted(_text(arguments, "order_col")))
     return window.with_short_first() if arguments.get("short_first", False) else window
 
 
@@ -177,8 +177,10 @@ def _count_windows(
     names = [*by, "window_start", "window_end", *(each.result_name for each in aggregates)]
     require_once("aggregates", names, "rename one, as in 'count(*) AS n'")
     keys = [quoted(name) for name in by]
-    found = windowed(records, window).by(*keys).agg(*aggregates)
-    bounds = (F.col(f"{window.name}.{part}").alias(f"window_{part}") for part in ("start", "end"))
+    # A longer name than that of any column or result is none of theirs.
+    alias = "w" * (1 + max(map(len, [*names, *records.columns])))
+    found = windowed(records, window.alias(alias)).by(*keys).agg(*aggregates)
+    bounds = (F.col(f"{alias}.{part}").alias(f"window_{part}") for part in ("start", "end"))
     results = (F.col(f"`{each.result_name}`") for each in aggregates)
     return found.select(*keys, *bounds, *results)
 

@@ -20,7 +20,6 @@ from windows_pipeline.dataframe.firings import fired, processed
 from windows_pipeline.dataframe.inputs import ArrivalOrder
 from windows_pipeline.dataframe.results import Result, ResultOf, Transform
 from windows_pipeline.dataframe.windows import WindowedStream, aggregate_streams, late_records
-from windows_pipeline.engine.windows import until_window_closes
 from windows_pipeline.windows import WindowSpec
 from windows_pipeline.windows.arguments import require_flag
 from windows_pipeline.windows.durations import Duration
@@ -77,9 +76,14 @@ class WindowedPlan:
         return WindowedStream(events, self.by, self.require_event_time(), aggregates, self.arrival)
 
     def every_window(
-        self, aggregates: Sequence[Aggregation], *, pre_aggregate: bool, on_error: OnError
+        self,
+        aggregates: Sequence[Aggregation],
+        *,
+        pre_aggregate: bool,
+        on_error: OnError,
+        only_closed: bool = False,
     ) -> Transform:
-        """Makes the function that computes every window.
+        """Makes the function that computes every window, or only the closed ones.
 
         Raises:
             ValueError: See `Windowed.agg`.
@@ -96,6 +100,7 @@ class WindowedPlan:
                 streams,
                 pre_aggregate=pre_aggregate,
                 with_failed=on_error == "null",
+                only_closed=only_closed,
             )
 
         return transform
@@ -215,8 +220,9 @@ class Windowed(Generic[Result]):
             other windows); and `closed` (boolean), whether the window is final.
 
         Raises:
-            ValueError: The event time is not named, a column is missing or of a wrong type, or two
-                results have one name.
+            ValueError: The event time is not named, a column is missing or of a wrong type, two
+                columns of the result have one name, or an aggregate's name begins with an
+                underscore.
             ArithmeticError: When Spark runs it, as its PythonException: a sum does not fit its
                 type (rule G2), and `on_error` is `raise`.
             SparkRuntimeException: When Spark runs it: an event time is null (rule A6), or an
@@ -322,15 +328,17 @@ class Windowed(Generic[Result]):
         Args:
             trigger: See `firings`.
             function: The function, which receives each pane's aggregates or records.
-            aggregates: The aggregates that the function receives, besides `record_count`; none if
-                it receives records.
+            aggregates: The aggregates that the function receives by their names, besides
+                `record_count`; none if it receives records. Their names may be those of other
+                columns of `firings`, such as `cause`.
             input_ends: See `firings`.
 
         Returns:
             The rows of the function's schema, in no order.
 
         Raises:
-            ValueError: See `firings`; or aggregates are passed although the function takes records.
+            ValueError: See `firings`; an aggregate is named `record_count`; or aggregates are
+                passed although the function takes records.
             ArithmeticError: See `agg`; the function never sees an aggregate that can't be computed.
             RuntimeError: When Spark runs it: the function raised; the error names key,
                 window and firing.
@@ -456,8 +464,11 @@ class Final(Generic[Result]):
         Raises:
             ValueError: See `Windowed.agg`.
         """
-        every = self.plan.every_window(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
-        return self.result_of(lambda events: until_window_closes(every(events)))
+        return self.result_of(
+            self.plan.every_window(
+                aggregates, pre_aggregate=pre_aggregate, on_error=on_error, only_closed=True
+            )
+        )
 
     if not TYPE_CHECKING:
 

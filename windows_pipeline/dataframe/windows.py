@@ -59,6 +59,7 @@ def aggregate_streams(
     *,
     pre_aggregate: bool = True,
     with_failed: bool = False,
+    only_closed: bool = False,
 ) -> DataFrame:
     """Computes windows over one or several streams, each with separate aggregates.
 
@@ -72,6 +73,7 @@ def aggregate_streams(
         pre_aggregate: Whether to aggregate records of hopping and tumbling windows before the
             shuffle (rule C2).
         with_failed: Whether an aggregate that can't be computed is null (rule G3).
+        only_closed: Whether to return closed windows alone, without the column `closed`.
 
     Returns:
         See `Windowed.agg`; the key's columns are named as in the first stream.
@@ -85,7 +87,37 @@ def aggregate_streams(
     first = inputs[0]
     aggregates = [aggregate for each in inputs for aggregate in each.engine_aggregates]
     failed = ["failed"] if with_failed else []
-    require_results(first.key_names, [*_result_names(windows), *failed], aggregates)
+    closed = [] if only_closed else ["closed"]
+    fixed = [*_BOUNDS, *_timeout_names(windows), "record_count", *failed, *closed]
+    require_results(first.key_names, fixed, aggregates)
+    found = windows_of_inputs(windows, inputs, pre_aggregate=pre_aggregate, with_failed=with_failed)
+    return (found.where("closed") if only_closed else found).select(
+        *(F.col(key).alias(name) for key, name in zip(first.keys, first.key_names, strict=True)),
+        *(first.instant(f"_{name}_ms").alias(name) for name in _BOUNDS),
+        *session_timeout(windows, first),
+        "record_count",
+        *(F.col(each.result_column).alias(each.name) for each in aggregates),
+        *failed,
+        *closed,
+    )
+
+
+def windows_of_inputs(
+    windows: WindowSpec,
+    inputs: Sequence[Input],
+    *,
+    pre_aggregate: bool = True,
+    with_failed: bool = False,
+) -> DataFrame:
+    """Computes windows over one or several inputs; see `aggregate_streams`.
+
+    Returns:
+        `_key_0` and so on, `_window_start_ms`, `_window_end_ms`, `_first_event_time_ms`,
+        `_last_event_time_ms`, `record_count`, the aggregates' result columns, with `with_failed`
+        also `failed`, and `closed`.
+    """
+    first = inputs[0]
+    aggregates = [aggregate for each in inputs for aggregate in each.engine_aggregates]
     frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     delay_ms = windows.close_delay_ms
@@ -94,10 +126,14 @@ def aggregate_streams(
     by_end = first.arrival is None and not _emits_empty(windows)
     timed = records if by_end else with_close_times(records, delay_ms, first.arrival)
     # A count of all records of a single stream equals `record_count`.
-    counts: set[str | None] = set()
+    counts: set[str] = set()
     if len(inputs) == 1:
-        counts = {each.name for each in first.aggregates if each.counts_records}
-    computed = [aggregate for aggregate in aggregates if aggregate.name not in counts]
+        counts = {
+            aggregate.result_column
+            for each, aggregate in zip(first.aggregates, aggregates, strict=True)
+            if each.counts_records
+        }
+    computed = [each for each in aggregates if each.result_column not in counts]
     found = windows_of_input(
         timed, windows, first, computed, pre_aggregate=pre_aggregate, with_failed=with_failed
     )
@@ -106,15 +142,16 @@ def aggregate_streams(
         close_after_ms = close_after(records, delay_ms, None).scalar()
         found = found.withColumn("closed", last_ms < close_after_ms)
     return found.select(
-        *(F.col(key).alias(name) for key, name in zip(first.keys, first.key_names, strict=True)),
-        *(first.instant(f"_{name}_ms").alias(name) for name in _BOUNDS),
-        *session_timeout(windows, first),
+        *first.keys,
+        *(f"_{name}_ms" for name in _BOUNDS),
         "record_count",
         *(
-            F.col("record_count" if each.name in counts else f"`{each.name}`").alias(each.name)
+            F.col("record_count" if each.result_column in counts else each.result_column).alias(
+                each.result_column
+            )
             for each in aggregates
         ),
-        *failed,
+        *(["failed"] if with_failed else []),
         "closed",
     )
 
@@ -205,9 +242,8 @@ def _arrival(windows: WindowSpec, first: Input) -> Sequence[str]:
     return ARRIVAL_COLUMNS if needs_arrival else ()
 
 
-def _result_names(windows: WindowSpec) -> list[str]:
-    timeout = ["session_timeout"] if isinstance(windows, SessionWindows) else []
-    return [*_BOUNDS, *timeout, "record_count", "closed"]
+def _timeout_names(windows: WindowSpec) -> list[str]:
+    return ["session_timeout"] if isinstance(windows, SessionWindows) else []
 
 
 def session_timeout(windows: WindowSpec, first: Input) -> list[Column]:

@@ -94,7 +94,7 @@ class CountKernel:
         }
         for aggregate in self._aggregates:
             column = table.column(aggregate.column)
-            columns[aggregate.name] = aggregate_windows(aggregate, column, records)
+            columns[aggregate.result_column] = aggregate_windows(aggregate, column, records)
         if self._with_failed:
             columns["failed"] = records.failed()
         return pa.RecordBatch.from_pydict(columns)

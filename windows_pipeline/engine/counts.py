@@ -22,12 +22,12 @@ def evaluate_counts(
 ) -> DataFrame:
     """Computes the count windows of each computed day's records, by key in order of arrival.
 
-    A key is one task. It has the records of a chunk and of two windows in memory at most.
+    One task computes a key. It holds at most the records of a chunk and of two windows in memory.
 
     Args:
         records: One row a record and computed day: `_computed_day` (int, a key of
-            `computed_days`), the key columns, `offset` (orders arrival: any type that sorts, each
-            value once a key), and the columns that the aggregates take.
+            `computed_days`), the key columns, `offset` (orders arrival: any sortable type, unique
+            within a key), and the columns that the aggregates take.
         computed_days: The windows to compute.
         keys: The columns whose values make a group (nulls are a value).
         aggregates: What to compute; first, last, lists and users' aggregates go by arrival.
@@ -52,7 +52,7 @@ def evaluate_counts(
     schema.add("record_count", T.LongType())
     for each in aggregates:
         result = each.result_type(records.schema[each.column].dataType.simpleString())
-        schema.add(each.name, T.DataType.fromDDL(result))
+        schema.add(each.result_column, T.DataType.fromDDL(result))
     if with_failed:
         schema.add("failed", T.ArrayType(T.StringType()))
     kernel = CountKernel(computed_days, keys, aggregates, with_failed=with_failed)

@@ -159,7 +159,7 @@ class WindowKernel:
     def _aggregated(self, table: pa.Table, records: WindowedRecords) -> dict[str, pa.Array]:
         """The aggregates, and the names of those that can't be computed."""
         columns = {
-            aggregate.name: combine_slices(aggregate, table, records)
+            aggregate.result_column: combine_slices(aggregate, table, records)
             if self._of_slices
             else aggregate_windows(aggregate, table.column(aggregate.column), records)
             for aggregate in self._aggregates

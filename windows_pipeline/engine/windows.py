@@ -191,7 +191,7 @@ def _kernel_schema(
         schema.add(name, T.LongType())
     for aggregate in aggregates:
         result = aggregate.result_type(values[aggregate.column].dataType.simpleString())
-        schema.add(aggregate.name, T.DataType.fromDDL(result))
+        schema.add(aggregate.result_column, T.DataType.fromDDL(result))
     if kernel.with_failed:
         schema.add("failed", T.ArrayType(T.StringType()))
     schema.add("closed", T.BooleanType())

@@ -39,8 +39,8 @@ def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> Data
 
     Returns:
         A row for each window and broken rule: the windows' columns, `rule` and `severity`
-        (double). The severity is computed as if the window began an episode; `with_episodes`
-        recomputes it for later windows of an episode, where it differs.
+        (double). The severity is computed as if each window began an episode; `with_episodes`
+        recomputes it for the later windows of an episode.
     """
     raised = (
         _judged(final_windows.where(F.expr(rule.when)), rule).withColumn("rule", F.lit(name))
@@ -50,7 +50,7 @@ def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> Data
 
 
 def _judged(breaking: DataFrame, rule: RuleSql) -> DataFrame:
-    """Adds the severity of windows that break a rule, each an episode of its own."""
+    """Adds the severity of each window that breaks a rule, as if it were a whole episode."""
     if rule.reads_episode:
         bounds = "window_start", "window_end"
         return _with_episode_ms(breaking, *bounds, "severity", _severity(rule))
@@ -109,14 +109,14 @@ def with_severity_until(
         alerts: The alerts, with `severity` and `episode_start`.
         rules: The rules by name.
         until: The column with the time until which the episode has lasted.
-        name: The column to add: `severity` of rules that do not read how long.
+        name: The column to add; for rules that do not read `episode_ms` it equals `severity`.
     """
     severity = F.col("severity")
-    lasting = {of: rule for of, rule in rules.items() if rule.reads_episode}
+    lasting = {rule_name: rule for rule_name, rule in rules.items() if rule.reads_episode}
     if not lasting:
         return alerts.withColumn(name, severity)
-    for of, rule in lasting.items():
-        severity = F.when(F.col("rule") == of, _severity(rule)).otherwise(severity)
+    for rule_name, rule in lasting.items():
+        severity = F.when(F.col("rule") == rule_name, _severity(rule)).otherwise(severity)
     return _with_episode_ms(alerts, "episode_start", until, name, severity)
 
 

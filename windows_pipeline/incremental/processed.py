@@ -66,10 +66,13 @@ class FiringFunction:
         if process is None or code is None:
             raise ValueError("windows: must have a function, and have none; declare process")
         keys = {f"{_KEY}{number}": part for number, part in enumerate(self._key_parts())}
-        content = ["record_count", *self.windows.aggregates, "failed"]
-        wanted = content if process.records is None else [F.col(_PANE).alias(RECORDS)]
+        names = ["record_count", *self.windows.aggregates, "failed"]
+        content = {name: name for name in names} if process.records is None else {RECORDS: _PANE}
         needed = fired.select(
-            *_KEPT, *_CONTEXT, *(part.alias(name) for name, part in keys.items()), *wanted
+            *_KEPT,
+            *_CONTEXT,
+            *(part.alias(name) for name, part in keys.items()),
+            *content.values(),
         )
         kernel = FunctionKernel(
             WindowFunction(code.call, process.schema_text, process.records),

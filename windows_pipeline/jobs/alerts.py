@@ -21,7 +21,7 @@ from windows_pipeline.incremental.alerts import broken_rules, episodes, standing
 from windows_pipeline.incremental.arrival_units import arrival_units_frame
 from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.whole_episodes import whole_episodes
-from windows_pipeline.jobs.earlier_alerts import EarlierAlerts
+from windows_pipeline.jobs.earlier_alerts import AlertedWindows, EarlierAlerts
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.notifications import rows_of_days
 from windows_pipeline.jobs.unfinished_batch import logged_rows
@@ -72,7 +72,7 @@ class AlertsJob(WindowsJob):
         """The checks of alerts and, if the pipeline notifies anybody, of notifications."""
         return [
             *alerts_checks(self.windows, self.result_columns),
-            *alerts_history_checks(self.correct_command),
+            *alerts_history_checks(),
             *([] if self.notifications is None else notification_checks(self.windows.spec)),
         ]
 
@@ -109,7 +109,9 @@ class AlertsJob(WindowsJob):
         cached, of_runs = [raised], []
         for run in _runs_of(days):
             notifies = self.notifications is not None
-            earlier = EarlierAlerts(self, notifies, passing(rows), arrivals, run, raised, final)
+            earlier = EarlierAlerts(
+                self._alerted_windows, notifies, passing(rows), arrivals, run, raised, final
+            )
             of_runs.append(cache_rows(earlier.joined()))
         every = [
             joined.where(in_arrival_units(days)).drop(silences.NEXT_RECORD) for joined in of_runs
@@ -127,6 +129,12 @@ class AlertsJob(WindowsJob):
             staged.append(StagedTable(notified[0], of_days))
             cached.append(of_days)
         return Stage(staged, [*cached, *of_runs])
+
+    @property
+    def _alerted_windows(self) -> AlertedWindows:
+        names = self.window_tables.final_windows.schema.names
+        columns = [name for name in names if name != "arrival_unit"]
+        return AlertedWindows(self.windows.spec, self.aggregates, self.rules, columns, self.tuning)
 
     def raise_alerts(self, final: DataFrame) -> DataFrame:
         """Returns an alert for each rule that a final window breaks."""
@@ -158,7 +166,7 @@ class AlertsJob(WindowsJob):
         changes = self._changes(spark, days, rows[0])
         batches = [
             Batch("alerts", in_order, alerts_checks(self.windows, self.result_columns)),
-            Batch("alerts_history", changes, alerts_history_checks(self.correct_command)),
+            Batch("alerts_history", changes, alerts_history_checks()),
         ]
         for events in rows[1:]:
             spec, window = self.windows.spec, self.windows.window_key[1:]

@@ -8,7 +8,7 @@ the silences, however old, of keys that have a record again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -18,21 +18,23 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.watermark import ArrivalUnit, close_ms, reads_from
+from windows_pipeline.config import BoundAggregates
 from windows_pipeline.engine.lateness import is_outside_windows
 from windows_pipeline.incremental import silences
-from windows_pipeline.incremental.alerts import broken_rules, with_episodes
+from windows_pipeline.incremental.alerts import RuleSql, broken_rules, with_episodes
 from windows_pipeline.incremental.arrival_units import Arrivals
 from windows_pipeline.incremental.lookback import lookback_from_ms
 from windows_pipeline.incremental.notifications import longest_overlap_ms
 from windows_pipeline.incremental.records import day_number, records_to_read
 from windows_pipeline.incremental.windows import arrival_unit_windows
-from windows_pipeline.jobs.windows_job import WindowsJob
+from windows_pipeline.jobs.windows_job import cut_for_windows
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import timestamp_to_ms, with_instants
 from windows_pipeline.storage.joins import join_on
-from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.tuning import Tuning
+from windows_pipeline.windows import PipelineWindows, SlidingWindows
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 
@@ -52,12 +54,30 @@ class _Found(NamedTuple):
         return _Found(alerts, self.windows.unionByName(others))
 
 
+class AlertedWindows(NamedTuple):
+    """A definition of windows with alerts, as far as their computation needs it.
+
+    Attributes:
+        spec: The windows.
+        aggregates: Their aggregates.
+        rules: The alert rules.
+        columns: The columns of final windows, without `arrival_unit`.
+        tuning: How records are cut into shards.
+    """
+
+    spec: PipelineWindows
+    aggregates: BoundAggregates
+    rules: Mapping[str, RuleSql]
+    columns: Sequence[str]
+    tuning: Tuning
+
+
 @dataclass(frozen=True)
 class EarlierAlerts:
     """The earlier alerts of consecutive days.
 
     Attributes:
-        job: The definition.
+        definition: How the windows and their alerts are computed.
         notifies: Whether there are notifications.
         records: The definition's records.
         arrivals: What has arrived.
@@ -66,7 +86,7 @@ class EarlierAlerts:
         final: The final windows of the days; others may be among them.
     """
 
-    job: WindowsJob
+    definition: AlertedWindows
     notifies: bool
     records: DataFrame
     arrivals: Arrivals
@@ -126,12 +146,12 @@ class EarlierAlerts:
         if not self._arrival_units:
             return NEVER_MS
         return close_ms(
-            self._arrival_units[0].watermark_before_ms, self.job.windows.spec.close_delay_ms
+            self._arrival_units[0].watermark_before_ms, self.definition.spec.close_delay_ms
         )
 
     @cached_property
     def _overlap_ms(self) -> int | None:
-        return longest_overlap_ms(self.job.windows.spec) if self.notifies else None
+        return longest_overlap_ms(self.definition.spec) if self.notifies else None
 
     @property
     def _near_ms(self) -> int:
@@ -140,7 +160,7 @@ class EarlierAlerts:
 
     @cached_property
     def _ends_silences(self) -> bool:
-        return self.notifies and silences.has_silences(self.job.windows.spec)
+        return self.notifies and silences.has_silences(self.definition.spec)
 
     @cached_property
     def _raised(self) -> DataFrame:
@@ -170,7 +190,7 @@ class EarlierAlerts:
                 windows = windows.unionByName(before.windows)
         if self._ends_silences:
             alerts = silences.with_next_record(alerts, windows)
-        return with_episodes(alerts, self.job.rules)
+        return with_episodes(alerts, self.definition.rules)
 
     def _near(self) -> _Found | None:
         """What closed within a window's length before the days; None if windows have no length."""
@@ -200,7 +220,7 @@ class EarlierAlerts:
 
     def _last_records(self, records: DataFrame, until_ms: int, *, or_first: bool) -> DataFrame:
         """See `_last_heard`; the first record stands in only if asked for."""
-        spec, time_ms = self.job.windows.spec, F.col("_event_time_ms")
+        spec, time_ms = self.definition.spec, F.col("_event_time_ms")
         assert isinstance(spec, SlidingWindows)  # noqa: S101  only these have silences
         makes_left = (time_ms >= F.col("_close_time_ms")) & ~is_outside_windows(spec)
         last_ms = F.max(F.when(makes_left, time_ms))
@@ -213,7 +233,7 @@ class EarlierAlerts:
         """The records before the days from an event time on, with their close times."""
         day, timeline = self._arrival_units[0].day, self.arrivals.timeline
         reads = [read for read in reads_from(timeline, {day: from_ms}) if read.arrival_unit < day]
-        return records_to_read(records, timeline, reads, self.job.windows.spec.close_delay_ms)
+        return records_to_read(records, timeline, reads, self.definition.spec.close_delay_ms)
 
     def _closed_between(
         self, records: DataFrame, from_ms: int, *, is_used_again: bool = False
@@ -222,27 +242,24 @@ class EarlierAlerts:
         windows = self._windows(records, Closing(from_ms, self._boundary_ms))
         if self._ends_silences:
             windows = windows.localCheckpoint() if is_used_again else windows
-            return _Found(broken_rules(windows, self.job.rules), windows.select(*silences.SEEN))
-        alerts = broken_rules(windows, self.job.rules)
+            return _Found(
+                broken_rules(windows, self.definition.rules), windows.select(*silences.SEEN)
+            )
+        alerts = broken_rules(windows, self.definition.rules)
         return _Found(alerts.localCheckpoint() if is_used_again else alerts, None)
 
     def _windows(self, records: DataFrame, closing: Closing) -> DataFrame:
         """The windows that closed between two close times, before the days."""
-        job, day = self.job, self._arrival_units[0].day
-        spec = job.windows.spec
+        spec, aggregates, _, columns, tuning = self.definition
+        day = self._arrival_units[0].day
         from_ms = lookback_from_ms(records, spec, [closing.before_ms])[closing.before_ms]
         windows = arrival_unit_windows(
-            job.in_shards(self._read(records, from_ms)),
+            cut_for_windows(self._read(records, from_ms), spec, tuning),
             spec,
-            job.aggregates,
+            aggregates,
             {day_number(day): closing},
-            tuning=job.tuning,
+            tuning=tuning,
         ).where("closed")
-        columns = [
-            field.name
-            for field in job.window_tables.final_windows.schema
-            if field.name != "arrival_unit"
-        ]
         return with_instants(windows).select(
             (F.col("arrival_unit") - F.expr("INTERVAL 1 DAY")).cast("date").alias("arrival_unit"),
             *columns,

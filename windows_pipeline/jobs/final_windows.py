@@ -14,6 +14,7 @@ from windows_pipeline.checks.compare import arrival_units_that_differ, copies_by
 from windows_pipeline.checks.own_checks import own_checks_of_results
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import (
+    FINAL_NEVER_CHANGED,
     closed_by_arrival_unit,
     closing_checks,
     final_windows_checks,
@@ -25,7 +26,7 @@ from windows_pipeline.jobs.correction_marker import any_correction
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_arrival_units
-from windows_pipeline.storage.diff import with_differences
+from windows_pipeline.storage.diff import differences, with_differences
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.table import Table
 
@@ -55,7 +56,7 @@ class FinalWindowsJob(WindowsJob):
 
     @property
     def _built_in(self) -> list[Check]:
-        return final_windows_checks(self.windows, self.correct_command)
+        return final_windows_checks(self.windows)
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -120,6 +121,11 @@ class FinalWindowsJob(WindowsJob):
         in_doubt = differing | misplaced | _repeated(final, self._unique_columns)
         compared["before"] = corrections.select(*self.key_columns, "old.*")
         doubtful = {name: _of_arrival_units(frame, in_doubt) for name, frame in compared.items()}
+        changes = {
+            FINAL_NEVER_CHANGED: differences(
+                doubtful["published"], doubtful["final"], self.key_columns
+            )
+        }
         same_window = Window.partitionBy(*self._unique_columns)
         had = F.col("rows_in_published") + F.col("rows_in_before")
         counted = _with_end_ms(copies_by_frame(doubtful, self.key_columns)).withColumns(
@@ -134,7 +140,7 @@ class FinalWindowsJob(WindowsJob):
         own = own_checks_of_results(self.windows, self.result_columns, "final_windows")
         unblocked = [arrival_unit.day for arrival_unit in arrivals.arrival_units(days)]
         return [
-            Batch("final_windows", judged, self._built_in),
+            Batch("final_windows", judged, self._built_in, changes=changes),
             Batch("closing", closing, closing_checks(), numbers=closing.columns[1:]),
             *own.batches(final, unblocked),
         ]

@@ -16,7 +16,7 @@ from windows_pipeline.checks.recounts.windows import (
     recount_windows,
 )
 from windows_pipeline.checks.run import Batch, Check, breaking
-from windows_pipeline.checks.table_rules import accounting_checks
+from windows_pipeline.checks.table_rules import VALUES_ARE_THOSE_OF_RECORDS, accounting_checks
 from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.arrival_units import arrival_units_frame
@@ -171,11 +171,9 @@ class KeyedWindowsJob(WindowsJob):
         before, after = (frame.where(doubtful) for frame in compared.values())
         found = differences(before, after, ("arrival_unit", *self.windows.window_key))
         check = Check(
-            "values_are_those_of_records",
+            VALUES_ARE_THOSE_OF_RECORDS,
             "Each window has the values that its records give when they are computed again from "
-            "raw_events; `old` is what the table has, `new` what it should have. Where raw records "
-            f"were changed: windows-pipeline run {self.pipeline.name}, or, where final windows "
-            f"change, {self.correct_command} --from DAY --cause TEXT",
+            "raw_events; `old` is what the table has, `new` what it should have",
             "change IS NOT NULL",
         )
         return [Batch("values", found, [check])]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
-from typing import Self
+from typing import Generic, NamedTuple, Self, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -74,6 +74,37 @@ _LANDED = ("landed", "arrival_unit_rows", "rejected")
 """What the checks report of a day: the records that landed, were accepted and were rejected."""
 
 
+Part = TypeVar("Part")
+
+
+class _Parts(NamedTuple, Generic[Part]):
+    """What belongs to each table of the job: the table, its rows, or its rows as they are staged.
+
+    Attributes:
+        quarantined_files: None if the source skips no bad files.
+        landed_files: None where published tables are checked.
+    """
+
+    raw_events: Part
+    rejected_records: Part
+    quarantined_files: Part | None
+    arrival_log: Part
+    landed_files: Part | None
+
+    @classmethod
+    def of(cls, parts: Sequence[Part], *, skips_bad_files: bool) -> _Parts[Part]:
+        """Names the parts of a list in the order of `listed`."""
+        raw_events, rejected_records, *others = parts
+        quarantined_files = others.pop(0) if skips_bad_files else None
+        arrival_log, *files = others
+        landed_files = files[0] if files else None
+        return _Parts(raw_events, rejected_records, quarantined_files, arrival_log, landed_files)
+
+    def listed(self) -> list[Part]:
+        """The parts that are there."""
+        return [part for part in self if part is not None]
+
+
 class FedByStreamError(Exception):
     """A stream fills the tables, so days can't be ingested whole; the message names the fix."""
 
@@ -107,9 +138,16 @@ class RawEventsJob:
         The row of the arrival log commits a day.
         """
         tables = source_tables(self.pipeline, self.settings.warehouse)
-        listed = [] if tables.quarantined_files is None else [tables.quarantined_files]
-        every = [tables.raw_events, tables.rejected_records, *listed, tables.arrival_log]
-        return [replace(table, starts_over=True) for table in every] if self.starts_over else every
+        written = _Parts(
+            tables.raw_events,
+            tables.rejected_records,
+            tables.quarantined_files,
+            tables.arrival_log,
+            landed_files=None,
+        )
+        if not self.starts_over:
+            return written.listed()
+        return [replace(table, starts_over=True) for table in written.listed()]
 
     def starting_over(self) -> Self:
         """The same job, for a rebuild of its tables."""
@@ -119,6 +157,14 @@ class RawEventsJob:
     def computed_days_table(self) -> None:
         """None, as all other steps follow."""
         return
+
+    def _parts(self, parts: Sequence[Part]) -> _Parts[Part]:
+        """Names what belongs to each of the job's tables, and to the landed files."""
+        return _Parts.of(parts, skips_bad_files=self.pipeline.source.skips_bad_files)
+
+    @property
+    def _log(self) -> Table:
+        return self._parts(self.tables).arrival_log
 
     @property
     def files(self) -> Table:
@@ -147,11 +193,11 @@ class RawEventsJob:
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """Reads the log, which says whether days or a stream fill these tables."""
-        return () if self.starts_over else read_log(spark, self.tables[-1])
+        return () if self.starts_over else read_log(spark, self._log)
 
     def arrived_so_far(self, spark: SparkSession) -> ArrivalLog:
         """Reads the log, or returns an empty log if the table does not exist yet."""
-        return self.arrived(spark) if self.tables[-1].exists(spark) else ()
+        return self.arrived(spark) if self._log.exists(spark) else ()
 
     def estimated_records(self, days: Sequence[date], log: ArrivalLog) -> int:
         """Estimates the number of records from the size of the files; a stream counts as large."""
@@ -177,15 +223,14 @@ class RawEventsJob:
         read = [file for file in files if str(file) not in left_out]
         with freed_on_error(cached):
             require_fit_to_order(ordered, source)
-            rows, arrival_units = self._rows(
-                ordered, days, read, quarantined_among(files, self.bad)
-            )
+            rows = self._rows(ordered, days, read, quarantined_among(files, self.bad))
             self.files.create_if_missing(spark)
+            tables = [*self.tables, self.files]
             staged = [
                 StagedTable(table, frame.select(table.schema.names))
-                for table, frame in zip([*self.tables, self.files], rows, strict=True)
+                for table, frame in zip(tables, rows.listed(), strict=True)
             ]
-        return Stage(staged, [cached, arrival_units])
+        return Stage(staged, [cached, rows.arrival_log])
 
     def _rows(
         self,
@@ -193,25 +238,22 @@ class RawEventsJob:
         days: Sequence[date],
         read: Sequence[FileState],
         listed: Sequence[QuarantinedFile],
-    ) -> tuple[list[DataFrame], DataFrame]:
-        """The rows of each table and of the landed files; and the cached ones of arrival_log."""
+    ) -> _Parts[DataFrame]:
+        """The rows of each table and of the landed files; those of arrival_log are cached."""
         accepted = ordered.where(F.col("reason").isNull())
         timed = with_timestamps(accepted, "event_time", "running_max")
-        raw = timed.withColumn("batch", F.lit(None))
         rejected = ordered.where(F.col("reason").isNotNull())
         counted = arrival_log_rows(accepted, rejected, days)
         of_no_stream = dict.fromkeys(("watermark", "batch", "stream"), F.lit(None))
         logged = with_timestamps(counted, "max_event_time")
-        arrival_units = cache_rows(logged.withColumns(of_no_stream))
         skips = self.pipeline.source.skips_bad_files
-        quarantine = [quarantine_rows(ordered.sparkSession, listed)] if skips else []
-        return [
-            raw,
-            rejected,
-            *quarantine,
-            arrival_units,
-            _with_counts(read, ordered),
-        ], arrival_units
+        return _Parts(
+            raw_events=timed.withColumn("batch", F.lit(None)),
+            rejected_records=rejected,
+            quarantined_files=quarantine_rows(ordered.sparkSession, listed) if skips else None,
+            arrival_log=cache_rows(logged.withColumns(of_no_stream)),
+            landed_files=_with_counts(read, ordered),
+        )
 
     def _is_streamed(self, log: ArrivalLog) -> bool:
         """Whether a stream fills these tables; for landed files only the log can say."""
@@ -260,8 +302,9 @@ class RawEventsJob:
 
         The pipeline's own checks look at the records themselves.
         """
-        raw, rejected, *listed, logged = rows[: len(self.tables)]
-        arrival_units = _of_whole_arrival_units(logged)
+        parts = self._parts(rows)
+        raw, quarantined = parts.raw_events, parts.quarantined_files
+        arrival_units = _of_whole_arrival_units(parts.arrival_log)
         is_large = self._is_large(days, log)
         stretch_rows = self.tuning.checked_rows_per_stretch if is_large else None
         seen = recount_running_maxima(raw, stretch_rows)
@@ -271,12 +314,12 @@ class RawEventsJob:
             F.count_if(~F.col("is_again")).alias("distinct_offsets"),
             F.count_if(~expected.eqNullSafe(F.col("running_max"))).alias("wrong_running_max"),
         )
-        of_reject = rejected.groupBy("arrival_unit").agg(
+        of_reject = parts.rejected_records.groupBy("arrival_unit").agg(
             F.count("*").alias("rejected"), F.mode("reason").alias("most_frequent_reason")
         )
         total = F.sum("rows").over(Window.partitionBy("arrival_unit"))
         counted = ["rejected", "distinct_offsets", "wrong_running_max"]
-        for quarantined in listed:
+        if quarantined is not None:
             of_arrival_unit = quarantined.groupBy("arrival_unit").agg(
                 F.count("*").alias("quarantined")
             )
@@ -285,7 +328,7 @@ class RawEventsJob:
             )
         judged = (
             arrival_units.join(of_partition, ["arrival_unit", "source_partition"], "left")
-            .join(self._landed(spark, days, log, listed), "arrival_unit", "left")
+            .join(self._landed(spark, days, log, quarantined), "arrival_unit", "left")
             .join(of_reject, "arrival_unit", "left")
             .join(_without_values(raw, self.pipeline.source), "arrival_unit", "left")
             .withColumn("arrival_unit_rows", total)
@@ -304,7 +347,11 @@ class RawEventsJob:
         return any(row.rows > self.tuning.records_per_task for row in of_days)
 
     def _landed(
-        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, listed: list[DataFrame]
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        log: ArrivalLog,
+        quarantined: DataFrame | None,
     ) -> DataFrame:
         """How many records landed in each day; no row for a stream, whose days are no folders.
 
@@ -312,7 +359,8 @@ class RawEventsJob:
         """
         if self._is_streamed(log):
             return small_frame(spark, [], "arrival_unit date, landed bigint")
-        left_out = {row["file"] for rows in listed for row in rows.select("file").collect()}
+        listed = [] if quarantined is None else quarantined.select("file").collect()
+        left_out = {row["file"] for row in listed}
         landed = read_landed(spark, self.pipeline.source, self.landing, days, left_out)
         return landed.groupBy("arrival_unit").agg(F.count("*").alias("landed"))
 
@@ -327,7 +375,7 @@ class RawEventsJob:
         Raises:
             FedByStreamError: A stream has begun to fill these tables.
         """
-        *staged, log, files = stage.tables
+        log = self._parts(stage.tables).arrival_log
         before = self.arrived(spark)
         self.refuse_stream(before)
         withdraw_computed_days(
@@ -346,7 +394,8 @@ class RawEventsJob:
             listed = quarantined_files_table(self.pipeline, self.settings.warehouse)
             if listed.exists(spark):
                 listed.withdraw(spark, days)
-        versions = publish_in_order(days, [*staged, files, log])
+        records_and_files = [staged for staged in stage.tables if staged is not log]
+        versions = publish_in_order(days, [*records_and_files, log])
         store_watermarks(spark, log.table, *decided_by)
         return versions | {log.table.name: log.table.version(spark)}
 
@@ -357,7 +406,8 @@ class RawEventsJob:
         known_days = sorted({row.arrival_unit for row in before} & set(days))
         if not known_days:
             return set()
-        raw, *_, log, _ = stage.tables
+        parts = self._parts(stage.tables)
+        raw, log = parts.raw_events, parts.arrival_log
         columns = [name for name in raw.table.schema.names if name != "batch"]
         old = raw.table.of_arrival_units(spark, known_days).select(columns)
         new = raw.rows.where(in_arrival_units(known_days)).select(columns)
@@ -373,7 +423,7 @@ class RawEventsJob:
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
         """Each day's rejected records, and how far the day closes each definition's windows."""
-        published = read_log(spark, self.tables[-1])
+        published = read_log(spark, self._log)
         facts: dict[date, Facts] = {day: {} for day in days}
         for name, windows in self.pipeline.windows.items():
             arrivals = arrivals_of(self.pipeline, published, windows.spec)

@@ -33,10 +33,19 @@ from windows_pipeline.storage.tables import (
     window_tables,
 )
 from windows_pipeline.tuning import Tuning
-from windows_pipeline.windows import SessionWindows
+from windows_pipeline.windows import PipelineWindows, SessionWindows
 
 _LEAST_LOOK_BACKS = 4
 """With shards this long, the three look-backs that a recount needs lie in one neighbour."""
+
+
+def cut_for_windows(records: DataFrame, spec: PipelineWindows, tuning: Tuning) -> DataFrame:
+    """Cuts the records of sessions into record shards; leaves other windows' records whole.
+
+    The shards serve both the windows and the late records. Records of other windows are cut when
+    these windows are computed.
+    """
+    return in_record_shards(records, spec, tuning) if isinstance(spec, SessionWindows) else records
 
 
 @dataclass(frozen=True)
@@ -75,24 +84,12 @@ class WindowsJob:
         return replace(tuning, least_shard_look_backs=least, one_key=True)
 
     def in_shards(self, records: DataFrame) -> DataFrame:
-        """Cuts the records of sessions into record shards; leaves other windows' records whole.
-
-        The shards serve both the windows and the late records. Records of other windows are cut
-        when these windows are computed.
-        """
-        spec = self.windows.spec
-        if not isinstance(spec, SessionWindows):
-            return records
-        return in_record_shards(records, spec, self.tuning)
+        """See `cut_for_windows`."""
+        return cut_for_windows(records, self.windows.spec, self.tuning)
 
     def definition_records(self, raw_events: DataFrame) -> DataFrame:
         """The records by the definition's key, marked by its filter."""
         return definition_records(raw_events, self.windows, self.pipeline.source)
-
-    @property
-    def correct_command(self) -> str:
-        """The command that corrects these windows, without days and cause."""
-        return f"windows-pipeline correct {self.pipeline.name} --windows {self.windows_name}"
 
     @property
     def source(self) -> SourceTables:

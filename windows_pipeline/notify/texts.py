@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import shlex
 import unicodedata
+from collections import Counter
 from typing import Any
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.notify.events import ENDED, OF_EPISODES, Event, plain
+from windows_pipeline.notify.events import ENDED, OF_EPISODES, RETRACTED, Event, plain
 from windows_pipeline.notify.pipeline_events import FAILED, AnyEvent, PipelineEvent
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.query.tables.keys import key_text
@@ -22,7 +23,12 @@ _MOST_EPISODES = 20
 """A message with more episodes shows the worst of them."""
 _MOST_EVENTS = 500
 """The most events of a message as JSON."""
-_LEVELS = ("critical", "warning", None, "info")
+_EPISODE, _EARLY_WARNING = "episode", "early warning"
+_FAILED_RUN, _OVERDUE = "failed run", "overdue table"
+_KINDS = (_EPISODE, _EARLY_WARNING, _FAILED_RUN, _OVERDUE)
+_WITHOUT_RULES = {_FAILED_RUN, _OVERDUE}
+_OF_NO_RULE = 2
+"""The rank of an event of no rule, such as a failed run: that of a rule without a level."""
 _IN_LINES = ("description", "owner", "runbook")
 _FOR_PEOPLE = {"level", *_IN_LINES}
 _MOST_CHARACTERS = 200
@@ -61,11 +67,23 @@ def title(pipeline: Pipeline, message: Message) -> str:
     episodes = message.episodes
     if len(episodes) == 1:
         return line(pipeline, episodes[0])
-    by_rule: dict[str, int] = {}
+    by_kind: dict[str, Counter[str]] = {kind: Counter() for kind in _KINDS}
     for event in episodes:
-        by_rule[event.topic] = by_rule.get(event.topic, 0) + 1
-    rules = ", ".join(f"{count} of {rule}" for rule, count in by_rule.items())
-    return f"{pipeline.name}: {len(episodes)} episodes: {rules}"
+        by_kind[_kind(event)][event.topic] += 1
+    texts = []
+    for kind, by_topic in by_kind.items():
+        if by_topic:
+            rules = ", ".join(f"{count} of {topic}" for topic, count in by_topic.items())
+            number = counted(by_topic.total(), kind)
+            texts.append(number if kind in _WITHOUT_RULES else f"{number}: {rules}")
+    return f"{pipeline.name}: {'; '.join(texts)}"
+
+
+def _kind(event: AnyEvent) -> str:
+    """The noun for what the event is of."""
+    if isinstance(event, PipelineEvent):
+        return _FAILED_RUN if event.event == FAILED else _OVERDUE
+    return _EPISODE if event.event in {*OF_EPISODES, RETRACTED} else _EARLY_WARNING
 
 
 def lines(pipeline: Pipeline, message: Message) -> list[str]:
@@ -84,8 +102,9 @@ def lines(pipeline: Pipeline, message: Message) -> list[str]:
 
 def _rank(pipeline: Pipeline, event: AnyEvent) -> tuple[int, float]:
     """Sorts the most urgent first, and of one level the worst: severities of rules differ."""
-    level = _declared(pipeline, event).get("level")
-    return _LEVELS.index(level) if level in _LEVELS else len(_LEVELS), -(event.severity or 0)
+    windows = None if isinstance(event, PipelineEvent) else pipeline.windows.get(event.windows)
+    urgency = _OF_NO_RULE if windows is None else windows.urgency(event.rule)
+    return urgency, -(event.severity or 0)
 
 
 def line(pipeline: Pipeline, event: AnyEvent) -> str:

@@ -93,7 +93,7 @@ class WindowPlots:
         Raises:
             UnreadableTableError: This reader can't read a table.
         """
-        found = read_episodes(self._alerts, [day]).found
+        found = read_episodes(self._alerts, [day], self._windows).found
         strips = list(self._strips([one for one in found if one.rule in self._windows.alerts], day))
         if not strips:
             return "No window that this day closed broke a rule."

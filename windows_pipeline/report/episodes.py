@@ -43,6 +43,7 @@ class Episode:
         worst_in: The rows, and the number of the row, of the worst window: the largest severity,
             the earliest end of several.
         worst_end: The end of that window.
+        urgency: The rank of its rule's level, 0 for the most urgent.
     """
 
     rule: str
@@ -56,6 +57,7 @@ class Episode:
     is_open: bool | None = None
     worst_in: tuple[pa.Table, int] | None = field(default=None, repr=False)
     worst_end: datetime | None = None
+    urgency: int = 0
 
     @cached_property
     def worst(self) -> Mapping[str, Any]:
@@ -76,13 +78,15 @@ class Episode:
         return between(self.first, self.last)
 
     @property
-    def badness(self) -> tuple[float, int, float, str, str]:
-        """The sort key of episodes: the worst first, of equally bad episodes the longest.
+    def badness(self) -> tuple[int, float, int, float, str, str]:
+        """The sort key of episodes: the most urgent first, then the worst, then the longest.
 
-        Silences are often equally bad but for their length.
+        Severities of rules may have different units, so the level comes first. Silences are often
+        equally bad but for their length.
         """
         began = self.first.timestamp()
-        return (-_rank(self.severity), -self.length_ms, began, self.rule, self.key_text)
+        of_rule = (-_rank(self.severity), -self.length_ms, began, self.rule, self.key_text)
+        return (self.urgency, *of_rule)
 
     def worst_value(self, name: str) -> str:
         """A result of the worst window, as a text."""
@@ -105,13 +109,14 @@ class Episodes:
 
 
 def read_episodes(
-    table: ReadableTable, days: Collection[date], most: int = MOST_ALERTS
+    table: ReadableTable, days: Collection[date], windows: Windows, most: int = MOST_ALERTS
 ) -> Episodes:
     """The episodes of the alerts of some arrival days that no correction retracted.
 
     Args:
         table: The table alerts.
         days: The arrival days.
+        windows: The definition, whose rules have levels.
         most: The most alerts to read; at least one whole day is read.
 
     Raises:
@@ -135,6 +140,8 @@ def read_episodes(
             standing = rows.filter(pc.is_null(rows["retracted_by"]))
             read += standing.num_rows
             _add(standing, found)
+    for episode in found.values():
+        episode.urgency = windows.urgency(episode.rule)
     in_order = sorted(found.values(), key=lambda episode: episode.badness)
     every = read_from is None or read_from == min(set(days) & table.days)
     return Episodes(tuple(in_order), read, None if every else read_from)

@@ -164,7 +164,7 @@ def _of_windows(
     episodes: Episodes | None = None
     around: tuple[tuple[Episode, Strip], ...] = ()
     with suppress(NoTableError):
-        episodes = read_episodes(LocalTable(tables.alerts), days)
+        episodes = read_episodes(LocalTable(tables.alerts), days, windows)
         mark_open(episodes, windows, state.close_time_ms)
         episodes = follow_silences(
             episodes, final, windows, state.close_time_ms, _MOST_SILENCES, severities

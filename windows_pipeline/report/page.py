@@ -13,6 +13,7 @@ from windows_pipeline.plots.svg import STYLE as PLOT_STYLE
 from windows_pipeline.query.tables.arrow_values import python_rows
 from windows_pipeline.report.definitions import definition_section
 from windows_pipeline.report.gather import PipelineReport
+from windows_pipeline.report.markdown import rendered
 from windows_pipeline.report.parts import figure, grid, left_out, section, size_text
 from windows_pipeline.report.records import Counted, caught_text
 from windows_pipeline.report.style import STYLE
@@ -57,7 +58,7 @@ def _head(report: PipelineReport, made: datetime) -> Markup:
     return tag(
         "header",
         tag("h1", pipeline.name),
-        *([tag("p", pipeline.description)] if pipeline.description else []),
+        *([rendered(pipeline.description)] if pipeline.description else []),
         tag("p", said, class_="soft"),
         _cards(report),
         _unfinished(report),

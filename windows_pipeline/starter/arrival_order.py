@@ -50,7 +50,7 @@ class ArrivedRecords:
         return lateness
 
 
-def in_arrival_order(
+def ordered_sample(
     sample: Sample,
     event: SampleColumn,
     arrival: str,
@@ -63,8 +63,8 @@ def in_arrival_order(
     Args:
         sample: The sample.
         event: The column of the event time.
-        arrival: A column, `lines` or `event_time`.
-        column: The column of the arrival, if it is one.
+        arrival: How arrival is ordered: a column's name, `lines` or `event_time`.
+        column: The arrival column; None for `lines` and `event_time`.
         has_days: Whether the files are in day folders.
     """
     times = event.instants
@@ -94,8 +94,8 @@ def stream_days(times: Instants, before: int | None = None) -> np.ndarray:
     an earlier day than the lines before it.
 
     Args:
-        times: The event times; a line without one has the day of the line before.
-        before: The day of the lines before these; None for none.
+        times: The event times; a line without an event time has the preceding line's day.
+        before: The arrival day of the preceding line; None if there is none.
 
     Returns:
         The days, in days since 1970.
@@ -130,8 +130,9 @@ def histogram(lateness_ms: np.ndarray) -> list[tuple[int, int]]:
     """Counts the records by lateness.
 
     Returns:
-        Pairs of a bound in ms and how many records are at most so late, and later than the bound
-        before; the first bound is 0 (in order). Bounds beyond the latest record are left out.
+        Pairs: a bound in ms, and the number of records whose lateness is at most this bound and
+        above the previous one. The first bound is 0 (in order). Bounds beyond the latest record
+        are left out.
     """
     bounds = np.array([0, 1_000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000])
     latest = int(lateness_ms.max()) if len(lateness_ms) else 0

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from windows_pipeline.settings import Settings
-from windows_pipeline.starter.arrival_order import ArrivedRecords, in_arrival_order
+from windows_pipeline.starter.arrival_order import ArrivedRecords, ordered_sample
 from windows_pipeline.starter.day_folders import ArrivalDay, CopiedDays, copy_by_day, fill_gaps
 from windows_pipeline.starter.files import find_files
 from windows_pipeline.starter.pipeline_file import (
@@ -122,7 +122,7 @@ class NewPipeline:
             self.arrival = Choice(self._known("--arrival", chosen), _CHOSEN)
             self._read_as_times("--arrival", chosen)
         column = self.columns.get(self.arrival.name) if self.arrival.name != EVENT_TIME else None
-        self.arrived = in_arrival_order(
+        self.arrived = ordered_sample(
             self.sample,
             self.columns[event_time],
             self.arrival.name,

@@ -109,20 +109,20 @@ def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTablesOf[TableSpe
         table(
             "raw_events",
             "A record that was accepted.",
-            schemas.raw_events(pipeline.source),
+            schemas.raw_events_columns(pipeline.source),
             "event_time",
         ),
         table(
             "arrival_log",
             "A source partition's part of an arrival unit; the row commits the unit.",
-            schemas.arrival_log(),
+            schemas.arrival_log_columns(),
             "source_partition",
             partitioned=False,
         ),
         table(
             "rejected_records",
             "A record that was rejected, with the reason and its text.",
-            schemas.rejected_records(),
+            schemas.rejected_records_columns(),
             "reason",
         ),
         quarantined_files(pipeline, warehouse) if pipeline.source.skips_bad_files else None,
@@ -137,7 +137,7 @@ def quarantined_files(pipeline: Pipeline, warehouse: str) -> TableSpec:
         warehouse,
         "quarantined_files",
         "A bad landed file that was left out, with what is wrong with it.",
-        schemas.quarantined_files(),
+        schemas.quarantined_files_columns(),
         "file",
         partitioned=False,
     )
@@ -156,20 +156,20 @@ def window_tables(
         table(
             "keyed_windows",
             "A window that an arrival unit or micro-batch changed or closed, as that left it.",
-            schemas.keyed_windows(source, windows),
+            schemas.keyed_windows_columns(source, windows),
             "window_end",
             *by_key,
         ),
         table(
             "late_records",
             "A record that no window counts, with the reason.",
-            schemas.late_records(source),
+            schemas.late_records_columns(source),
             "event_time",
         ),
         table(
             "final_windows",
             "A window that an arrival unit closed; only a correction changes it.",
-            schemas.final_windows(source, windows),
+            schemas.final_windows_columns(source, windows),
             "window_end",
             *by_key,
             change_feed=True,
@@ -177,7 +177,7 @@ def window_tables(
         table(
             "corrections",
             "A final window that a correction changed, retracted or added, with the cause.",
-            schemas.corrections(source, windows),
+            schemas.corrections_columns(source, windows),
             "correction",
             "window_end",
             *by_key,
@@ -185,7 +185,7 @@ def window_tables(
         table(
             "alerts",
             "A rule that a final window broke, with its episode; a retracted alert stays here.",
-            schemas.alerts(source, windows),
+            schemas.alerts_columns(source, windows),
             "window_end",
             "rule",
             *by_key,
@@ -194,7 +194,7 @@ def window_tables(
         table(
             "failed_windows",
             "An aggregate of a closed window that can't be computed, with the reason.",
-            schemas.failed_windows(source, windows),
+            schemas.failed_windows_columns(source, windows),
             "window_end",
             *by_key,
         ),
@@ -213,7 +213,7 @@ def notifications(pipeline: Pipeline, windows_name: str, warehouse: str) -> Tabl
         warehouse,
         "notifications",
         "An episode of alerts that opened, worsened, ended or was retracted.",
-        schemas.notifications(source, windows),
+        schemas.notifications_columns(source, windows),
         "until",
         "rule",
         *_key_order(source),
@@ -234,7 +234,7 @@ def firing_tables(
     firings = table(
         "firings",
         "A firing of a window: early, on time or late.",
-        schemas.firings(source, windows),
+        schemas.firings_columns(source, windows),
         "window_end",
         *by_key,
     )
@@ -243,7 +243,7 @@ def firing_tables(
         processed = table(
             "processed",
             f"A row that {windows.process.function} made of a firing.",
-            schemas.processed(source, windows),
+            schemas.processed_columns(source, windows),
             "window_end",
             *by_key,
         )
@@ -253,7 +253,7 @@ def firing_tables(
         "early_warnings",
         "A rule that a firing broke before its window closed: a row when the warning is raised, "
         "and a row when the window closes.",
-        schemas.early_warnings(source, windows),
+        schemas.early_warnings_columns(source, windows),
         "window_end",
         "rule",
         *by_key,
@@ -287,7 +287,7 @@ def computed_days(
         name,
         "A day whose results are computed from everything that was ingested.",
         f"{warehouse}/{name}",
-        schemas.computed_days(),
+        schemas.computed_days_columns(),
         (),
         {},
         partitioned=False,
@@ -301,7 +301,7 @@ def landed_files(pipeline: Pipeline, warehouse: str) -> TableSpec:
         name,
         "A landed file as it was when it was ingested.",
         f"{warehouse}/{name}",
-        schemas.landed_files(),
+        schemas.landed_files_columns(),
         ("file",),
         {},
         partitioned=False,

@@ -59,7 +59,7 @@ _RECORDS = (
 _SEVERITY = TableColumn("severity", "double", "how bad it is: the rule's `severity` expression")
 
 
-def raw_events(source: Source) -> Columns:
+def raw_events_columns(source: Source) -> Columns:
     """The columns of an accepted record."""
     return (
         TableColumn("arrival_unit", "date", "arrival day of the record"),
@@ -77,7 +77,7 @@ def raw_events(source: Source) -> Columns:
     )
 
 
-def arrival_log() -> Columns:
+def arrival_log_columns() -> Columns:
     """The columns of a source partition's part of an arrival unit; the row commits the unit."""
     return (
         TableColumn("arrival_unit", "date", "arrival day"),
@@ -99,12 +99,12 @@ def arrival_log() -> Columns:
     )
 
 
-def computed_days() -> Columns:
+def computed_days_columns() -> Columns:
     """The column of the days whose results are complete."""
     return (TableColumn("arrival_unit", "date", "arrival day"),)
 
 
-def landed_files() -> Columns:
+def landed_files_columns() -> Columns:
     """The columns of a landed file as it was when it was ingested."""
     return (
         TableColumn("arrival_unit", "date", "arrival day: the name of the file's folder"),
@@ -116,7 +116,7 @@ def landed_files() -> Columns:
     )
 
 
-def quarantined_files() -> Columns:
+def quarantined_files_columns() -> Columns:
     """The columns of a bad landed file that was left out."""
     return (
         TableColumn("arrival_unit", "date", "arrival day that lacks the file's records"),
@@ -129,7 +129,7 @@ def quarantined_files() -> Columns:
     )
 
 
-def rejected_records() -> Columns:
+def rejected_records_columns() -> Columns:
     """The columns of a record that was not accepted, with its text."""
     return (
         TableColumn("arrival_unit", "date", "arrival day of the record"),
@@ -139,7 +139,7 @@ def rejected_records() -> Columns:
     )
 
 
-def late_records(source: Source) -> Columns:
+def late_records_columns(source: Source) -> Columns:
     """The columns of a record that no window counts, with the reason."""
     return (
         TableColumn(
@@ -170,7 +170,7 @@ def late_records(source: Source) -> Columns:
     )
 
 
-def keyed_windows(source: Source, windows: Windows) -> Columns:
+def keyed_windows_columns(source: Source, windows: Windows) -> Columns:
     """The columns of a window that an arrival unit changed or closed, in its state then."""
     return (
         TableColumn("arrival_unit", "date", "arrival day that changed or closed the window"),
@@ -183,7 +183,7 @@ def keyed_windows(source: Source, windows: Windows) -> Columns:
     )
 
 
-def final_windows(source: Source, windows: Windows) -> Columns:
+def final_windows_columns(source: Source, windows: Windows) -> Columns:
     """The columns of a window that an arrival unit closed."""
     return (
         TableColumn("arrival_unit", "date", "arrival day that closed the window"),
@@ -194,7 +194,7 @@ def final_windows(source: Source, windows: Windows) -> Columns:
     )
 
 
-def corrections(source: Source, windows: Windows) -> Columns:
+def corrections_columns(source: Source, windows: Windows) -> Columns:
     """The columns of a published final window that a correction changed, retracted or added."""
     result = (*_RECORDS, *_aggregates(source, windows))
     return (
@@ -211,7 +211,7 @@ def corrections(source: Source, windows: Windows) -> Columns:
     )
 
 
-def alerts(source: Source, windows: Windows) -> Columns:
+def alerts_columns(source: Source, windows: Windows) -> Columns:
     """The columns of a rule that a final window broke."""
     return (
         TableColumn("arrival_unit", "date", "arrival day that closed the window"),
@@ -235,7 +235,7 @@ def alerts(source: Source, windows: Windows) -> Columns:
     )
 
 
-def notifications(source: Source, windows: Windows) -> Columns:
+def notifications_columns(source: Source, windows: Windows) -> Columns:
     """The columns of an event of an episode."""
     return (
         TableColumn("arrival_unit", "date", "arrival day that caused the event"),
@@ -271,7 +271,7 @@ def notifications(source: Source, windows: Windows) -> Columns:
     )
 
 
-def failed_windows(source: Source, windows: Windows) -> Columns:
+def failed_windows_columns(source: Source, windows: Windows) -> Columns:
     """The columns of an aggregate of a closed window that can't be computed."""
     return (
         TableColumn("arrival_unit", "date", "arrival day that closed the window"),
@@ -282,7 +282,7 @@ def failed_windows(source: Source, windows: Windows) -> Columns:
     )
 
 
-def firings(source: Source, windows: Windows) -> Columns:
+def firings_columns(source: Source, windows: Windows) -> Columns:
     """The columns of a firing of a window."""
     return (
         TableColumn("arrival_unit", "date", "arrival day that made the window fire"),
@@ -301,7 +301,7 @@ def firings(source: Source, windows: Windows) -> Columns:
     )
 
 
-def early_warnings(source: Source, windows: Windows) -> Columns:
+def early_warnings_columns(source: Source, windows: Windows) -> Columns:
     """The columns of a rule that a firing broke before its window closed."""
     return (
         TableColumn(
@@ -323,7 +323,7 @@ def early_warnings(source: Source, windows: Windows) -> Columns:
     )
 
 
-def processed(source: Source, windows: Windows) -> Columns:
+def processed_columns(source: Source, windows: Windows) -> Columns:
     """The columns of a row that a user's function made of a firing."""
     columns = {} if windows.process is None else windows.process.columns
     made = (TableColumn(name, kind, "result of the function") for name, kind in columns.items())

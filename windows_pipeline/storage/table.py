@@ -48,7 +48,7 @@ class DefinitionChangedError(Exception):
 
 
 class TableRebuiltError(DefinitionChangedError):
-    """A micro-batch may not add rows to a table whose rebuild began after the micro-batch did."""
+    """A micro-batch may not add rows to a table that was rebuilt or redefined since it began."""
 
 
 class TableMissingError(Exception):
@@ -222,17 +222,27 @@ class Table(StoredTable):
         if only_grace and self.grace_may_differ:
             return
         changes = "; ".join(definition_changes(stored, self.definition))
-        pipeline, windows, *_ = self.name.split("/")
+        pipeline = self.name.split("/")[0]
+        first = self._first_day(spark) if only_grace else None
         correct = (
-            ", or correct the published results and list the changes: "
-            f"windows-pipeline correct {pipeline} --windows {windows} --from DAY --cause TEXT"
+            ". Or correct the published results and list the changes: run the job "
+            f"{pipeline}_correction, or: windows-pipeline correct {pipeline} --from {first} "
+            "--cause TEXT"
         )
         raise DefinitionChangedError(
             f"{self.name}: rows must follow the pipeline's definition, but the table holds rows of "
             f"another one: {changes}. Restore the old definition, or rebuild the tables that "
-            f"depend on it: windows-pipeline rebuild {pipeline}"
-            f"{correct if only_grace else ''}"
+            f"depend on it: run the job {pipeline}_rebuild, or: windows-pipeline rebuild {pipeline}"
+            f"{'' if first is None else correct}"
         )
+
+    def _first_day(self, spark: SparkSession) -> date | None:
+        """The first arrival unit with rows; None if the table is empty."""
+        if self.driver_can_reach(spark):
+            units = delta_rs.arrival_units_with_rows(self.location, partitioned=self.partitioned)
+            return min(units, default=None)
+        first: date | None = self.read(spark).agg(F.min("arrival_unit")).collect()[0][0]
+        return first
 
     def of_arrival_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """The rows of some arrival units; none while `starts_over` holds."""
@@ -346,7 +356,8 @@ class Table(StoredTable):
             row_count: The number of rows.
 
         Raises:
-            TableRebuiltError: A rebuild is not finished, or gave the table another definition.
+            TableRebuiltError: A rebuild is not finished, or a rebuild or correction gave the table
+                another definition.
         """
         if isinstance(rows, DataFrame):
             added = self._typed(rows)
@@ -372,20 +383,45 @@ class Table(StoredTable):
             self._append_by_spark(small_frame(spark, [], self.schema), batch)
 
     def _require_not_rebuilt(self, properties: Mapping[str, str]) -> None:
-        """Refuses the rows of a micro-batch that began before a rebuild.
+        """Refuses the rows of a micro-batch that began before a rebuild or a correction.
 
         Delta refuses the append if the properties change after this check read them.
 
         Raises:
-            TableRebuiltError: A rebuild is not finished, or gave the table another definition.
+            TableRebuiltError: A rebuild is not finished, or a rebuild or correction gave the table
+                another definition.
         """
-        digest = definition_digest(self.definition)
-        if _REBUILDING in properties or properties.get(_DIGEST, digest) != digest:
+        pipeline = self.name.split("/")[0]
+        rule = (
+            f"{self.name}: a micro-batch may add rows only while the table follows the definition "
+            "with which the stream began"
+        )
+        again = (
+            f"start the stream again: run the job {pipeline}_stream, or: windows-pipeline stream "
+            f"{pipeline}"
+        )
+        if _REBUILDING in properties:
             raise TableRebuiltError(
-                f"{self.name}: a micro-batch may add rows only while the table follows the "
-                "pipeline's definition, but a rebuild has begun since; end the rebuild, then start "
-                f"the stream again: windows-pipeline stream {self.name.split('/')[0]}"
+                f"{rule}, but a rebuild has begun since and is not finished. If no rebuild is "
+                f"active, resume it: run the job {pipeline}_rebuild, or: windows-pipeline rebuild "
+                f"{pipeline}. Then {again}"
             )
+        digest = definition_digest(self.definition)
+        if properties.get(_DIGEST, digest) != digest:
+            raise TableRebuiltError(
+                f"{rule}, but a {self._redefined(properties)}. To go on with that definition, "
+                f"{again}"
+            )
+
+    def _redefined(self, properties: Mapping[str, str]) -> str:
+        """What gave the table another definition, and which one."""
+        text = properties.get(_DEFINITION, "")
+        if not text.startswith("{"):  # Spark may mask the text
+            return "correction or rebuild has given the table another definition since"
+        new = json.loads(text)
+        by = "correction or rebuild" if only_grace_differs(self.definition, new) else "rebuild"
+        changes = "; ".join(definition_changes(self.definition, new))
+        return f"{by} has given the table another definition since: {changes}"
 
     def _append_by_spark(self, added: DataFrame, batch: int) -> None:
         (

@@ -7,7 +7,8 @@ from functools import partial
 
 import typer
 
-from windows_pipeline.cli.jobs.reports import Report, report
+from windows_pipeline.cli.failures import end_failed, failed_rules, rules_of_jobs
+from windows_pipeline.cli.jobs.reports import Report, reporting
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import print_checks, say
@@ -35,40 +36,34 @@ def correct_published(
     names = plan_corrections(spark, pipeline, settings, first, last, cause, windows_name)
     for text in changed_since(spark, pipeline, settings, first, last):
         say("warning", text)
-    are_well = True
-    for name in names:
-        done = correct(
-            spark, pipeline, name, settings, first, last, cause, CONSOLE.print,
-            begin=lambda table: status.update(f"{table}: recomputing"),
-        )  # fmt: skip
-        report(pipeline, settings, spark, partial(_take, name, done, cause))
-        are_well = _print_corrected(f"{pipeline.name} {name}", done) and are_well
-    if not are_well:
-        raise typer.Exit(1)
+    failed: list[str] = []
+    with reporting(context, pipeline, settings, spark) as send:
+        for name in names:
+            done = correct(
+                spark, pipeline, name, settings, first, last, cause, CONSOLE.print,
+                begin=lambda table: status.update(f"{table}: recomputing"),
+            )  # fmt: skip
+            send(partial(_take, name, done, cause))
+            failed += failed_rules(rules_of_jobs(done.results))
+            _print_corrected(f"{pipeline.name} {name}", done)
+            if not done.published:
+                end_failed([*failed, f"the correction of {name} is not published"])
+    end_failed(failed)
 
 
-def _print_corrected(of_windows: str, done: CorrectionResult) -> bool:
-    """Prints what a correction did.
-
-    Returns:
-        Whether no check failed, warnings aside.
-
-    Raises:
-        typer.Exit: It is not published.
-    """
+def _print_corrected(of_windows: str, done: CorrectionResult) -> None:
+    """Prints what a correction did."""
     for table, result in done.results:
         print_checks((table, check) for check in result.checks if not check.passed)
     if not done.published:
         CONSOLE.print("NOT published; fix what the checks found, then run the same command again")
-        raise typer.Exit(1)
+        return
     for day, corrected in done.by_day.items():
         CONSOLE.print(f"{day}: {corrected}")
     if done.number is None:
         CONSOLE.print(f"{of_windows}: nothing differs from the published results")
     else:
         CONSOLE.print(f"{of_windows}: correction {done.number} is published")
-    checks = (check for _, result in done.results for check in result.checks)
-    return all(found.passed or found.check.is_warning for found in checks)
 
 
 def _take(windows_name: str, done: CorrectionResult, cause: str, opened: Report) -> None:

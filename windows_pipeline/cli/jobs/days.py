@@ -9,10 +9,11 @@ from functools import partial
 import typer
 from pyspark.sql import SparkSession
 
+from windows_pipeline.checks.next_steps import run_again
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.checks.table_rules import FINAL_NEVER_CHANGED
-from windows_pipeline.cli.failures import FailedExit
-from windows_pipeline.cli.jobs.reports import report_failed, reported
+from windows_pipeline.cli.failures import FailedExit, end_failed, failed_rules, rules_of_jobs
+from windows_pipeline.cli.jobs.reports import reported, reporting
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import (
@@ -21,6 +22,7 @@ from windows_pipeline.cli.terminal.printed import (
     print_checks,
     print_failed,
     print_jobs,
+    print_published,
     print_quarantined,
     print_records,
     print_skipped,
@@ -83,13 +85,12 @@ def check_tables(
             checked = check_published(job, spark, days, recount=True)
             results += [(main_table, result) for result in checked]
     print_checks(results)
+    print_published(pipeline, [(name, found) for name, found in results if not found.passed])
     status.update(f"{pipeline.name}: counting records")
     _print_records(spark, settings, pipeline, None)
     _print_quarantined(spark, settings, pipeline, None)
-    waits = pipeline.source.is_landed and _print_unfinished(spark, settings, pipeline)
-    failed = any(not result.passed and not result.check.is_warning for _, result in results)
-    if waits or failed:
-        raise typer.Exit(1)
+    left = _print_unfinished(spark, settings, pipeline) if pipeline.source.is_landed else []
+    end_failed([*failed_rules(results), *left])
 
 
 def run_landed(
@@ -107,18 +108,22 @@ def run_landed(
         runs = [DaysToRun(between, of_all(pipeline, set(between)))]
     else:
         runs = runs_to_do(spark, pipeline, settings)
-    went_well: list[bool] = []
+    done: list[tuple[str, JobResult]] = []
     refused: set[str] = set()
     bad: list[BadFileError] = []
-    for number, days in enumerate(runs, 1):
-        CONSOLE.print(f"{pipeline.name}: {days_text(days.days)}")
-        of_run = f"{days_text(days.days)}; run {number} of {len(runs)}"
-        results = run_days(
-            spark, pipeline, settings, days, CONSOLE.print,
-            begin=partial(_show_job, status, of_run), found_bad=bad.append,
-        )  # fmt: skip
-        followed = _noting_refused(results, refused)
-        went_well += print_jobs(reported(followed, pipeline, settings, spark))
+    with reporting(context, pipeline, settings, spark) as send:
+        for number, days in enumerate(runs, 1):
+            CONSOLE.print(f"{pipeline.name}: {days_text(days.days)}")
+            of_run = f"{days_text(days.days)}; run {number} of {len(runs)}"
+            results = run_days(
+                spark, pipeline, settings, days, CONSOLE.print,
+                begin=partial(_show_job, status, of_run), found_bad=bad.append,
+            )  # fmt: skip
+            followed = _noting_refused(results, refused)
+            done += print_jobs(reported(followed, send), pipeline, partial(run_again, pipeline))
+        reason = "; ".join(map(str, bad))
+        if bad:
+            send(lambda opened: opened.failed(reason))
     if not runs:
         require_definition(spark, pipeline, settings)
         CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
@@ -127,15 +132,12 @@ def run_landed(
     of_runs = {day for days in runs for day in days.days} - left_out
     _print_records(spark, settings, pipeline, of_runs)
     _print_quarantined(spark, settings, pipeline, of_runs)
-    waits = _print_unfinished(spark, settings, pipeline, left_out, refused)
+    left = _print_unfinished(spark, settings, pipeline, left_out, refused)
     if bad:
         log = RawEventsJob(pipeline, settings).arrived_so_far(spark)
         print_bad_files(pipeline.name, bad, {row.arrival_unit for row in log})
-        reason = "; ".join(map(str, bad))
-        report_failed(pipeline, settings, spark, reason)
         raise FailedExit(3, reason)
-    if waits or not all(went_well):
-        raise typer.Exit(1)
+    end_failed([*failed_rules(rules_of_jobs(done)), *left])
 
 
 def _noting_refused(
@@ -195,7 +197,7 @@ def _print_unfinished(
     pipeline: Pipeline,
     left_out: Collection[date] = frozenset(),
     refused: Collection[str] = (),
-) -> bool:
+) -> list[str]:
     """Prints the days that wait and the files that changed, gave no record or were skipped.
 
     Args:
@@ -206,19 +208,25 @@ def _print_unfinished(
         refused: The definitions whose final windows the run has refused to change.
 
     Returns:
-        Whether the user has something to do; skipped files need nothing.
+        What is left to do, in short; skipped files need nothing.
     """
-    waits = print_waiting(pipeline.name, days_waiting(spark, pipeline, settings), refused)
+    left = print_waiting(pipeline.name, days_waiting(spark, pipeline, settings), refused)
     landing = RawEventsJob(pipeline, settings).landing
     try:
         print_skipped(pipeline.name, skipped(pipeline, landing))
         files = changed_files(spark, pipeline, settings)
-        changed = print_changed(pipeline.name, [file for file in files if file.day not in left_out])
+        changed = [file for file in files if file.day not in left_out]
+        print_changed(pipeline.name, changed)
         empty = files_without_records(spark, pipeline, settings)
         print_without_records([(f"{file.day}/{file.name}", file.size_bytes) for file in empty])
     except FileNotFoundError:  # users may delete landed files once they are ingested
-        return waits
-    return waits or changed or bool(empty)
+        return left
+    if changed:
+        days = days_text(sorted({file.day for file in changed}))
+        left.append(f"files of {days} changed since the days were ingested")
+    if empty:
+        left.append(f"files of {days_text(sorted({file.day for file in empty}))} have no record")
+    return left
 
 
 def _days_between(pipeline: Pipeline, first: date, last: date) -> list[date]:

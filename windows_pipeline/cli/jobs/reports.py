@@ -1,20 +1,23 @@
 """Reports what a command did to other services: to Dagster, if it is installed.
 
 A report is an entry point of the group `windows_pipeline.reports`, so that commands need not import
-Dagster: a function of pipeline, settings and Spark session. It returns a `Report`, or None if there
-is no service to report to.
+Dagster: a function of pipeline, settings, Spark session and the command as users may repeat it. It
+returns a `Report`, or None if there is no service to report to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import entry_points
 from typing import Protocol
 
+import typer
 from pyspark.sql import SparkSession
 
 from windows_pipeline.checks.run import CheckResult
+from windows_pipeline.cli.session import command_text
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction.run import CorrectionResult
@@ -57,46 +60,44 @@ class Report(Protocol):
         ...
 
 
-def reported(
-    results: Iterable[tuple[str, JobResult]],
-    pipeline: Pipeline,
-    settings: Settings,
-    spark: SparkSession,
-) -> Iterator[tuple[str, JobResult]]:
-    """Reports each job's result, and passes it on.
+Send = Callable[[Callable[[Report], None]], None]
+"""Sends something to every report of a command."""
+
+
+@contextmanager
+def reporting(
+    context: typer.Context, pipeline: Pipeline, settings: Settings, spark: SparkSession
+) -> Iterator[Send]:
+    """Opens the reports of a command once it has something to send, and ends them with the block.
 
     If a report fails, the command only warns, because the tables hold the results.
     """
-    reports: dict[str, Report] | None = None
+    command = command_text(context)
+    opened: list[dict[str, Report]] = []
+
+    def send(something: Callable[[Report], None]) -> None:
+        if not opened:
+            opened.append(_opened(pipeline, settings, spark, command))
+        _send(opened[0], something)
+
     try:
-        for name, result in results:
-            if reports is None:
-                reports = _opened(pipeline, settings, spark)
-            _send(reports, partial(_take_job, name, result))
-            yield name, result
+        yield send
     finally:
-        _send(reports or {}, lambda report: report.end())
+        for reports in opened:
+            _send(reports, lambda report: report.end())
 
 
-def report_failed(pipeline: Pipeline, settings: Settings, spark: SparkSession, reason: str) -> None:
-    """Reports that a command did only a part of its work."""
-    report(pipeline, settings, spark, lambda opened: opened.failed(reason))
+def reported(
+    results: Iterable[tuple[str, JobResult]], send: Send
+) -> Iterator[tuple[str, JobResult]]:
+    """Reports each job's result, and passes it on."""
+    for name, result in results:
+        send(partial(_take_job, name, result))
+        yield name, result
 
 
 def _take_job(name: str, result: JobResult, report: Report) -> None:
     report.job(name, result)
-
-
-def report(
-    pipeline: Pipeline,
-    settings: Settings,
-    spark: SparkSession,
-    send: Callable[[Report], None],
-) -> None:
-    """Sends one result to every report, and ends it; a report that fails is a warning."""
-    reports = _opened(pipeline, settings, spark)
-    _send(reports, send)
-    _send(reports, lambda opened: opened.end())
 
 
 def _send(reports: dict[str, Report], send: Callable[[Report], None]) -> None:
@@ -109,12 +110,14 @@ def _send(reports: dict[str, Report], send: Callable[[Report], None]) -> None:
             del reports[kind]
 
 
-def _opened(pipeline: Pipeline, settings: Settings, spark: SparkSession) -> dict[str, Report]:
+def _opened(
+    pipeline: Pipeline, settings: Settings, spark: SparkSession, command: str
+) -> dict[str, Report]:
     """The reports that have somewhere to report to, by the entry point's name."""
     found = {}
     for point in entry_points(group=_GROUP):
         try:
-            report = point.load()(pipeline, settings, spark)
+            report = point.load()(pipeline, settings, spark, command)
         except Exception as error:  # noqa: BLE001  of a service that is not this command's
             _warn(point.name, error)
             continue

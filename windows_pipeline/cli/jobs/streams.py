@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import typer
 from pyspark.sql import SparkSession
 
-from windows_pipeline.cli.failures import FailedExit
-from windows_pipeline.cli.jobs.reports import report, report_failed
+from windows_pipeline.cli.failures import FailedExit, end_failed, failed_rules
+from windows_pipeline.cli.jobs.reports import Send, reporting
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import (
     PrintedBatches,
     print_bad_files_of_stream,
     print_checks,
+    print_published,
     print_skipped,
 )
 from windows_pipeline.cli.terminal.progress import Status
@@ -49,29 +50,32 @@ def follow(
         if every is None:
             done.append(result)
         else:
-            report(pipeline, settings, spark, lambda opened: opened.batch(result))
+            # Each micro-batch opens the reports again, so one that fails misses no later one.
+            with reporting(context, pipeline, settings, spark) as send_batch:
+                send_batch(lambda opened: opened.batch(result))
         status.update(
             f"{pipeline.name}: {counted(batches.number, 'micro-batch', 'micro-batches')} "
             f"with {counted(batches.accepted, 'record')}; looking for more"
         )
 
-    try:
-        run_stream(spark, pipeline, settings, every=every, on_batch=add)
-        if not batches.number:
-            CONSOLE.print(f"{pipeline.name}: nothing new has come")
-    except Exception as error:
-        bad = bad_file_in(error)
-        if bad is None:
-            raise
-        _check(status, settings, pipeline, spark, done)
-        print_bad_files_of_stream(pipeline.name, bad)
-        report_failed(pipeline, settings, spark, str(bad))
-        raise FailedExit(3, str(bad)) from None
-    except KeyboardInterrupt:
-        CONSOLE.print(f"stopped; to resume: windows-pipeline stream {pipeline.name}")
-    is_well = _check(status, settings, pipeline, spark, done)
-    if batches.went_wrong or not is_well:
-        raise typer.Exit(1)
+    with reporting(context, pipeline, settings, spark) as send:
+        try:
+            run_stream(spark, pipeline, settings, every=every, on_batch=add)
+            if not batches.number:
+                CONSOLE.print(f"{pipeline.name}: nothing new has come")
+        except Exception as error:
+            bad = bad_file_in(error)
+            if bad is None:
+                raise
+            _check(status, settings, pipeline, spark, done, send)
+            print_bad_files_of_stream(pipeline.name, bad)
+            reason = str(bad)
+            send(lambda opened: opened.failed(reason))
+            raise FailedExit(3, reason) from None
+        except KeyboardInterrupt:
+            CONSOLE.print(f"stopped; to resume: windows-pipeline stream {pipeline.name}")
+        failed = _check(status, settings, pipeline, spark, done, send)
+    end_failed([*failed, *batches.wrong])
 
 
 def _check(
@@ -80,18 +84,20 @@ def _check(
     pipeline: Pipeline,
     spark: SparkSession,
     batches: Sequence[BatchResult],
-) -> bool:
+    send: Send,
+) -> list[str]:
     """Checks the days that micro-batches changed, and reports the run.
 
     Returns:
-        Whether no check failed, warnings aside.
+        Which rules fail, warnings aside.
     """
     days = sorted({day for batch in batches for day in batch.arrival_units})
     if not days:
-        return True
+        return []
     status.update(f"{pipeline.name}: checking {counted(len(days), 'day')}")
     checked = list(checked_days(spark, pipeline, settings, days))
     failed = [(name, found) for name, results in checked for found in results if not found.passed]
     print_checks(failed)
-    report(pipeline, settings, spark, lambda opened: opened.stream(batches, checked))
-    return all(found.check.is_warning for _, found in failed)
+    print_published(pipeline, failed)
+    send(lambda opened: opened.stream(batches, checked))
+    return failed_rules(failed)

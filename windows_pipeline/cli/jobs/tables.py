@@ -6,7 +6,8 @@ from datetime import date
 
 import typer
 
-from windows_pipeline.cli.jobs.reports import reported
+from windows_pipeline.cli.failures import end_failed, failed_rules, rules_of_jobs
+from windows_pipeline.cli.jobs.reports import reported, reporting
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import print_jobs
@@ -36,13 +37,14 @@ def rebuild_stale(
     spark = session(context, settings)
     status.update(f"{pipeline.name}: looking for tables that follow an old definition")
     results = rebuild(spark, pipeline, settings, from_step, report)
-    published = print_jobs(reported(results, pipeline, settings, spark))
-    if not published:
+    again = f"windows-pipeline rebuild {pipeline.name}"
+    with reporting(context, pipeline, settings, spark) as send:
+        done = print_jobs(reported(results, send), pipeline, lambda _: again)
+    if not done:
         CONSOLE.print(
             f"{pipeline.name}: every table follows {pipeline.name}'s definition; nothing to do"
         )
-    if not all(published):
-        raise typer.Exit(1)
+    end_failed(failed_rules(rules_of_jobs(done)))
 
 
 def forget_ingested(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from windows_pipeline.checks.files import FilesResult, Finding, Fix, check_pipeline_files
+from windows_pipeline.cli.failures import end_failed, failed_rules, rules_of_jobs
 from windows_pipeline.cli.session import begin, session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import print_jobs
@@ -53,16 +54,16 @@ def check_files(
     _print(pipeline, warehouse, found)
     if not found.findings:
         return
+    failed: list[str] = []
     if repair:
         plan = _agreed_plan(pipeline, settings, found.findings, yes=yes)
         if plan is not None:
             with writing(pipeline, warehouse):
-                went_well = _carry_out(context, settings, pipeline, plan)
-            again = check_pipeline_files(pipeline, warehouse)
-            _print(pipeline, warehouse, again)
-            if went_well and not again.findings:
-                return
-    raise typer.Exit(1)
+                failed = _carry_out(context, settings, pipeline, plan)
+            found = check_pipeline_files(pipeline, warehouse)
+            _print(pipeline, warehouse, found)
+    tables = ", ".join(dict.fromkeys(finding.table for finding in found.findings))
+    end_failed([*([f"damaged: {tables}"] if tables else []), *failed])
 
 
 def _print(pipeline: Pipeline, warehouse: str, found: FilesResult) -> None:
@@ -141,15 +142,17 @@ def _agreed_plan(
 
 def _carry_out(
     context: typer.Context, settings: Settings, pipeline: Pipeline, plan: RepairPlan
-) -> bool:
-    """Carries out the plan; returns whether all jobs were published and no check failed."""
+) -> list[str]:
+    """Carries out the plan; returns which rules fail."""
     status = begin(context, f"{pipeline.name}: starting Spark")
     from windows_pipeline.jobs.days.repair import run_repair
     from windows_pipeline.storage.table import DefinitionChangedError
 
     spark = session(context, settings)
     try:
-        return all(print_jobs(run_repair(spark, pipeline, settings, plan, status.update)))
+        results = run_repair(spark, pipeline, settings, plan, status.update)
+        again = f"windows-pipeline check {pipeline.name} --files --repair"
+        return failed_rules(rules_of_jobs(print_jobs(results, pipeline, lambda _: again)))
     except DefinitionChangedError as error:
         step = "raw_events" if pipeline.source.by_days else "keyed_windows"
         raise DefinitionChangedError(

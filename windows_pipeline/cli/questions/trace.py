@@ -46,12 +46,18 @@ def list_episodes(
     job = AlertsJob(pipeline, windows_name, settings)
     lasting = job.whole_episodes(spark, rows)
     length = timestamp_to_ms("until") - timestamp_to_ms("episode_start")
-    worst = lasting.orderBy(F.desc("severity"), length.desc(), "episode_start", "rule", "key")
-    row_key = pipeline.windows[windows_name].row_key
+    windows = pipeline.windows[windows_name]
+    ranks = [F.when(F.col("rule") == name, windows.urgency(name)) for name in windows.alerts]
+    urgency = F.coalesce(*ranks, F.lit(windows.urgency("")))
+    worst = lasting.orderBy(
+        urgency, F.desc("severity"), length.desc(), "episode_start", "rule", "key"
+    )
+    row_key = windows.row_key
     names = ("rule", "key", "episode_start", "until", "alerts", "severity")
     found = [
         (
-            *(row[name] for name in names),
+            *(row[name] for name in names[:-1]),
+            "" if row["severity"] is None else f"{row['severity']:g}",
             episode_state(is_open=row["is_open"], ends_empty=row["ends_empty"]),
             row["worst"]["window_end"],
             alert_id(

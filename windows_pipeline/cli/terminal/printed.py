@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
@@ -28,28 +28,41 @@ if TYPE_CHECKING:  # importing them takes seconds, and `say` is wanted at once
     from windows_pipeline.streaming import BatchResult
 
 _MOST_NAMES = 20
+_OF_CHANGED_RECORDS = frozenset(
+    {"final_never_changed", "alerts_never_changed", "values_are_those_of_records"}
+)
+"""The rules that fail where records were changed after their windows were published."""
 _STYLES = {"error": "red", "warning": "yellow", "note": "cyan", "log": "cyan"}
 
 
-def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[bool]:
+def print_jobs(
+    results: Iterable[tuple[str, JobResult]],
+    pipeline: Pipeline,
+    again: Callable[[Sequence[date]], str],
+) -> list[tuple[str, JobResult]]:
     """Prints each job's result as the job ends.
 
+    Args:
+        results: The name of each job's first table, and the job's result.
+        pipeline: The pipeline.
+        again: The command that does a job's days again.
+
     Returns:
-        For each job, whether it was published and no check failed, warnings aside.
+        The results.
     """
-    went_well = []
+    done = []
     for name, result in results:
         rows = ", ".join(f"{table} {sum(rows.values()):,}" for table, rows in result.rows.items())
         CONSOLE.print(f"{name}: {'published' if result.published else 'NOT published'}; {rows}")
         print_checks((name, found) for found in result.checks if not found.passed)
         if not result.published:
-            CONSOLE.print(
-                "  nothing was published, and the table is unchanged; fix what the check found, "
-                "then start the same command again"
-            )
-        failed = any(not found.passed and not found.check.is_warning for found in result.checks)
-        went_well.append(result.published and not failed)
-    return went_well
+            from windows_pipeline.checks.next_steps import failing_days, once_blocked
+
+            days = sorted(result.days)
+            then = once_blocked(pipeline, again(days), result.checks)
+            CONSOLE.print(f"  {then(failing_days(result.checks, days)[0])}")
+        done.append((name, result))
+    return done
 
 
 def print_checks(
@@ -68,7 +81,16 @@ def print_checks(
                 console.print(f"  {row}")
 
 
-def print_waiting(pipeline: str, waiting: WaitingDays, refused: Collection[str] = ()) -> bool:
+def print_published(pipeline: Pipeline, results: Sequence[tuple[str, CheckResult]]) -> None:
+    """Prints what to do where published rows differ from what their records give."""
+    from windows_pipeline.checks.next_steps import failing_days, once_published
+
+    failed = [found for _, found in results if found.check.name in _OF_CHANGED_RECORDS]
+    if days := failing_days(failed, ()):
+        CONSOLE.print(f"{pipeline.name}: {days[0]}: {once_published(pipeline)(days[0])}")
+
+
+def print_waiting(pipeline: str, waiting: WaitingDays, refused: Collection[str] = ()) -> list[str]:
     """Prints which days lack results, and the commands that compute the days.
 
     Args:
@@ -77,28 +99,34 @@ def print_waiting(pipeline: str, waiting: WaitingDays, refused: Collection[str] 
         refused: The definitions whose final windows a run has just refused to change.
 
     Returns:
-        Whether any day lacks results.
+        What is left to do, in short.
     """
+    from windows_pipeline.checks.next_steps import to_correct
     from windows_pipeline.storage.arrival_units import days_text
 
+    left: list[str] = []
+    first: dict[bool, date] = {}
     for name, days in waiting.lacking.items():
+        is_refused = name in refused
+        why = ", as final windows would change" if is_refused else ""
         what = f"{pipeline} {name}: {days_text(days)}: ingested and not computed to the end"
-        correct = (
-            f"windows-pipeline correct {pipeline} --windows {name} --from {days[0]} --cause TEXT"
+        CONSOLE.print(f"{what}{why}")
+        left.append(f"{name} is not computed to the end for {days_text(days)}")
+        first[is_refused] = min(days[0], first.get(is_refused, days[0]))
+    if False in first:
+        CONSOLE.print(
+            f"{pipeline}: if no run is active, resume with: windows-pipeline run {pipeline}. If "
+            f"the run refuses to change final windows, {to_correct(pipeline, first[False])}"
         )
-        if name in refused:
-            CONSOLE.print(f"{what}, as final windows would change. To change them: {correct}")
-        else:
-            CONSOLE.print(
-                f"{what}. If no run is active, resume with: windows-pipeline run {pipeline}. If "
-                f"the run refuses to change final windows: {correct}"
-            )
+    if True in first:
+        CONSOLE.print(f"{pipeline}: to change final windows, {to_correct(pipeline, first[True])}")
     if waiting.blocked:
         CONSOLE.print(
             f"{pipeline}: {days_text(waiting.blocked)}: blocked by a missing day: no window closes "
             f"past {waiting.missing}. Land it, then: windows-pipeline run {pipeline}"
         )
-    return bool(waiting.lacking or waiting.blocked)
+        left.append(f"{days_text(waiting.blocked)} blocked by the missing day {waiting.missing}")
+    return left
 
 
 def print_bad_files(pipeline: str, bad: Sequence[BadFileError], ingested: set[date]) -> None:
@@ -165,12 +193,8 @@ def print_skipped(pipeline: str, skipped: Sequence[str]) -> None:
         CONSOLE.print(f"  and {len(skipped) - _MOST_NAMES:,} more")
 
 
-def print_changed(pipeline: str, changed: Sequence[ChangedFile]) -> bool:
-    """Prints which landed files have changed since they were ingested.
-
-    Returns:
-        Whether any file has changed.
-    """
+def print_changed(pipeline: str, changed: Sequence[ChangedFile]) -> None:
+    """Prints which landed files have changed since they were ingested."""
     if changed:
         files = counted(len(changed), "file")
         CONSOLE.print(f"{pipeline}: {files} changed since the day was ingested:")
@@ -182,7 +206,6 @@ def print_changed(pipeline: str, changed: Sequence[ChangedFile]) -> bool:
         CONSOLE.print(
             f"  to ingest it again: windows-pipeline run {pipeline} --from {day} --to {day}"
         )
-    return bool(changed)
 
 
 def print_without_records(files: Sequence[tuple[str, int]]) -> None:
@@ -269,9 +292,13 @@ class PrintedBatches:
             CONSOLE.print(f"  warning: so far {text}")
 
     @property
-    def went_wrong(self) -> bool:
-        """Whether a file gave no record, a rule read a failed aggregate, or a limit is passed."""
-        return self._any_empty or self._any_undecided or bool(self.beyond_limits)
+    def wrong(self) -> list[str]:
+        """A file without a record, failed aggregates that a rule reads, and exceeded limits."""
+        return [
+            *["a file has no record"][: self._any_empty],
+            *["an alert rule reads an aggregate that can't be computed"][: self._any_undecided],
+            *self.beyond_limits,
+        ]
 
     @property
     def beyond_limits(self) -> list[str]:

@@ -64,6 +64,10 @@ def fixed_result_columns(source: Source) -> dict[str, str]:
     }
 
 
+_LEVELS = ("critical", "warning", None, "info")
+"""The levels of alert rules, the most urgent first; None is a rule without a level."""
+
+
 class Rule(Strict):
     """An alert rule over final results (rule E5).
 
@@ -103,6 +107,11 @@ class Rule(Strict):
             RuleError: See `windows_pipeline.alerts.rule_sql.compile_expression`.
         """
         return compile_expression(self.severity, {**columns, EPISODE_MS: "bigint"}, "number")
+
+    @property
+    def urgency(self) -> int:
+        """The rank of the level, 0 for the most urgent; severities of rules do not compare."""
+        return _LEVELS.index(self.level)
 
     @property
     def reads(self) -> frozenset[str]:
@@ -148,6 +157,11 @@ class Windows(Strict):
     def model_post_init(self, context: object) -> None:
         """Takes the modules of users' aggregates from the context of validation."""
         self._modules = modules_in(context)
+
+    def urgency(self, rule: str) -> int:
+        """The rank of a rule's level, 0 for the most urgent; of an unknown rule, as of no level."""
+        found = self.alerts.get(rule)
+        return _LEVELS.index(None) if found is None else found.urgency
 
     @property
     @abstractmethod

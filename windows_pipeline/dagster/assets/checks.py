@@ -9,8 +9,8 @@ from typing import Any
 
 import dagster as dg
 
+from windows_pipeline.checks.next_steps import NextStep
 from windows_pipeline.checks.run import Check, CheckResult
-from windows_pipeline.dagster.assets.next_steps import NextStep
 from windows_pipeline.text.markdown import code, plain, table
 
 RULES = "rules"

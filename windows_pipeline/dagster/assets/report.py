@@ -10,6 +10,7 @@ from pathlib import Path
 import dagster as dg
 from pyspark.sql import SparkSession
 
+from windows_pipeline.checks.next_steps import once_blocked, once_published, run_again
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.alerts import plot_and_warnings
@@ -23,17 +24,20 @@ from windows_pipeline.dagster.assets.metadata import (
     day_metadata,
     run_metadata,
 )
-from windows_pipeline.dagster.assets.next_steps import once_blocked, once_published, run_again
 from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
 from windows_pipeline.dagster.assets.targets import Event, in_order
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
 from windows_pipeline.streaming import BatchResult
+from windows_pipeline.text.counts import counted
 
+_COMMAND, _DID = "windows-pipeline/command", "windows-pipeline/did"
+"""The tags of a run that a command reports: the command, and what it did."""
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -235,19 +239,30 @@ class InstanceReport:
     Dagster stores one a check and day, and refuses the next.
     """
 
-    def __init__(self, home: Path, pipeline: Pipeline, events: ResultEvents) -> None:
-        """Opens the instance of a folder, which has a `dagster.yaml`."""
+    def __init__(self, home: Path, pipeline: Pipeline, events: ResultEvents, command: str) -> None:
+        """Opens the instance of a folder, which has a `dagster.yaml`.
+
+        Args:
+            home: The folder.
+            pipeline: The pipeline.
+            events: Makes the events of results.
+            command: The command whose results are reported, as users may repeat it.
+        """
         # `DagsterInstance.get` takes the folder from nowhere else.
         os.environ["DAGSTER_HOME"] = str(home.resolve())
         self._instance = dg.DagsterInstance.get()
         self._pipeline = pipeline
         self._events = events
+        self._command = command
+        self._did: list[str] = []
         self._of_jobs: list[Event] = []
         self._failure: str | None = None
 
     def job(self, name: str, result: JobResult) -> None:
         """Takes the result of the job whose first table has the name; `end` reports it."""
         self._of_jobs += self._events.of_job(name, result)
+        outcome = "published" if result.published else "NOT published"
+        self._did.append(f"{name}: {outcome}, {days_text(sorted(result.days))}")
 
     def failed(self, reason: str) -> None:
         """Takes why the command did not do all that it was to do; the run of `end` fails by it."""
@@ -257,11 +272,13 @@ class InstanceReport:
         """Reports the results of all jobs, in a run of the job `NAME_in_shell`."""
         events, self._of_jobs = self._of_jobs, []
         failure, self._failure = self._failure, None
+        did, self._did = self._did, []
         if not events and failure is None:
             return
 
         @dg.op(name="show", out={})
         def show() -> Iterator[Event]:
+            dg.OpExecutionContext.get().log.info("\n".join([self._command, *did]))
             yield from in_order(self._instance, events)
             if failure is not None:
                 raise dg.Failure(failure)
@@ -275,7 +292,10 @@ class InstanceReport:
 
         # A blocking check that failed fails this run, as it failed the command.
         stored = in_shell.execute_in_process(
-            instance=self._instance, run_config=_QUIET, raise_on_error=False
+            instance=self._instance,
+            run_config=_QUIET,
+            raise_on_error=False,
+            tags={_COMMAND: self._command, _DID: "; ".join(did) or failure or "nothing"},
         )
         if not stored.success and failure is None and not any(map(_blocks, events)):
             raise RuntimeError(f"run {stored.run_id} failed")
@@ -283,6 +303,12 @@ class InstanceReport:
     def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
         """Takes the result of a correction; `end` reports it."""
         self._of_jobs += self._events.of_correction(windows_name, result, cause)
+        outcome = "nothing differs from the published results"
+        if not result.published:
+            outcome = "the correction is NOT published"
+        elif result.number is not None:
+            outcome = f"correction {result.number} is published, {days_text(sorted(result.by_day))}"
+        self._did.append(f"{windows_name}: {outcome}")
 
     def batch(self, batch: BatchResult) -> None:
         """Reports at once what a micro-batch wrote."""
@@ -298,6 +324,8 @@ class InstanceReport:
         days = sorted({day for batch in batches for day in batch.arrival_units})
         self._of_jobs += self._events.of_stream(batches)
         self._of_jobs += self._events.of_checked(checked, days)
+        micro_batches = counted(len(batches), "micro-batch", "micro-batches")
+        self._did.append(f"{micro_batches}, {days_text(days)}" if days else micro_batches)
 
 
 def _blocks(event: Event) -> bool:
@@ -307,7 +335,7 @@ def _blocks(event: Event) -> bool:
 
 
 def open_report(
-    pipeline: Pipeline, settings: Settings, spark: SparkSession
+    pipeline: Pipeline, settings: Settings, spark: SparkSession, command: str
 ) -> InstanceReport | None:
     """Opens the Dagster instance of DAGSTER_HOME or, without it, of the settings.
 
@@ -317,4 +345,4 @@ def open_report(
     named = os.environ.get("DAGSTER_HOME") or settings.dagster_home
     if named is None or not (Path(named) / "dagster.yaml").is_file():
         return None
-    return InstanceReport(Path(named), pipeline, ResultEvents(pipeline, settings, spark))
+    return InstanceReport(Path(named), pipeline, ResultEvents(pipeline, settings, spark), command)

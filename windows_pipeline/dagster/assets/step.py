@@ -8,6 +8,7 @@ from datetime import date
 import dagster as dg
 from pyspark.sql import SparkSession
 
+from windows_pipeline.checks.next_steps import failing_days, once_blocked, once_published, run_again
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import column_lineage, table_spec
 from windows_pipeline.dagster.assets.checks import RULES, rules_evaluations, rules_spec
@@ -18,13 +19,13 @@ from windows_pipeline.dagster.assets.metadata import (
     day_metadata,
     run_metadata,
 )
-from windows_pipeline.dagster.assets.next_steps import once_blocked, once_published, run_again
 from windows_pipeline.dagster.assets.targets import with_targets
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, days_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
+from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.table import Table
 
@@ -90,7 +91,10 @@ def step(
             yield from with_targets(context.instance, checked)
             return
         context.log.info(f"{job.tables[0].name}: {days_text(days)}")
-        result = run_job(job, session, days)
+        try:
+            result = run_job(job, session, days)
+        except BadFileError as bad:
+            raise _not_ingested(pipeline, bad, days) from None
         checked = []
         if RULES in _checked(context):
             again = _again(pipeline, days)
@@ -161,12 +165,20 @@ def _not_published(
 ) -> dg.Failure:
     failed = [found for found in result.checks if not found.passed and found.check.blocking]
     names = ", ".join(found.check.name for found in failed)
-    wrong = sorted({day for found in failed for day in found.failing_by_arrival_unit}) or days
+    wrong = failing_days(result.checks, days)
+    then = once_blocked(pipeline, _again(pipeline, days), failed)
     rules = "; ".join(f"{found.check.name}: {found.check.description}" for found in failed)
     return dg.Failure(
-        f"{job.tables[0].name}: {names} failed on {days_text(wrong)}, so the run published nothing "
-        f"and the table is unchanged. What must hold: {rules}. The check `rules` of each day shows "
-        f"failing rows. Fix their cause, then {_again(pipeline, days)}"
+        f"{job.tables[0].name}: {names} failed on {days_text(wrong)}. What must hold: {rules}. The "
+        f"check `rules` of each day shows failing rows. {then(wrong[0])}"
+    )
+
+
+def _not_ingested(pipeline: Pipeline, bad: BadFileError, days: Sequence[date]) -> dg.Failure:
+    return dg.Failure(
+        f"{bad}. The run ingested none of its days, {days_text(days)}, as a file of "
+        f"{days_text(sorted(bad.days))} is bad. Fix or remove each file, then "
+        f"{_again(pipeline, days)}"
     )
 
 

@@ -12,10 +12,10 @@ from datetime import date
 import dagster as dg
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
+from windows_pipeline.checks.next_steps import once_published
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import source_key, table_spec
 from windows_pipeline.dagster.assets.checks import rules_evaluations, rules_spec
-from windows_pipeline.dagster.assets.next_steps import once_published
 from windows_pipeline.dagster.assets.report import ResultEvents
 from windows_pipeline.dagster.assets.step import days_of_run
 from windows_pipeline.dagster.assets.targets import Event, in_order, with_targets

@@ -64,8 +64,8 @@ def _rebuilt(
         if not result.published:
             raise dg.Failure(
                 f"{name}: a blocking check failed, so the table is not published. The check "
-                "`rules` of its asset shows failing rows. Fix their cause and run the job "
-                f"again, or: windows-pipeline rebuild {pipeline.name}"
+                "`rules` of its asset shows failing rows. Fix their cause, then run the job "
+                f"{pipeline.name}_rebuild again, or: windows-pipeline rebuild {pipeline.name}"
             )
     rebuilt = ", ".join(names) or "every table follows the definition; nothing to do"
     context.log.info(f"{pipeline.name}: {rebuilt}")

@@ -22,21 +22,21 @@ def at_closing(
     records: T.StructType,
     arrival: Sequence[str],
 ) -> DataFrame:
-    """Adds the columns of a firing to closed windows: of their only one.
+    """Adds the columns of a firing to closed windows, each of which fires once.
 
     Args:
         windows: The closed windows of `evaluate_windows`.
         beyond_ms: How far stream time must be above a window's end to close it.
         advances: The watermark advances, by computed day.
-        records: The columns of arrival with their types.
-        arrival: Their names.
+        records: A schema that has the arrival columns.
+        arrival: The names of the arrival columns.
 
     Returns:
         The columns of `fire`, one row for each window.
     """
     firings = windows.drop("closed").withColumns(
         {
-            "closes_ms": F.col("_window_end_ms") + F.lit(beyond_ms),
+            "_closes_ms": F.col("_window_end_ms") + F.lit(beyond_ms),
             "firing_id": F.lit(0).cast("bigint"),
             "reason": F.lit("ON_TIME"),
             "cause": F.lit("STREAM_TIME"),
@@ -46,7 +46,7 @@ def at_closing(
     schema = T.StructType([*firings.schema, T.StructField("_stream_time_ms", T.LongType())])
     for name in arrival:
         schema.add(AFTER + name, records[name].dataType)
-    return firings.mapInArrow(_ClosingKernel(advances, arrival), schema).drop("closes_ms")
+    return firings.mapInArrow(_ClosingKernel(advances, arrival), schema).drop("_closes_ms")
 
 
 class _ClosingKernel:
@@ -65,7 +65,7 @@ class _ClosingKernel:
                 yield from self._closed(of_day, self._advances[day]).to_batches()
 
     def _closed(self, windows: pa.Table, advances: Advances) -> pa.Table:
-        closes_ms = np.array(windows.column("closes_ms"))
+        closes_ms = np.array(windows.column("_closes_ms"))
         closing = np.searchsorted(advances.stream_time_ms, closes_ms)
         met_ms = advances.stream_time_ms[closing]
         met = pa.array(met_ms, mask=met_ms == END_OF_INPUT_MS)

@@ -166,7 +166,7 @@ class FiringKernel:
             "record_count": pa.array(panes.windows.entered - panes.windows.left),
         }
         for each in self._aggregates:
-            columns[each.name] = aggregate_windows(each, values[each.column], panes)
+            columns[each.result_column] = aggregate_windows(each, values[each.column], panes)
         if self._with_failed:
             columns["failed"] = panes.failed()
         return columns

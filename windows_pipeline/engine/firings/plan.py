@@ -139,5 +139,5 @@ def _result_schema(
         schema.add(name, T.LongType())
     for each in aggregates:
         result = each.result_type(records[each.column].dataType.simpleString())
-        schema.add(each.name, T.DataType.fromDDL(result))
+        schema.add(each.result_column, T.DataType.fromDDL(result))
     return schema

@@ -15,7 +15,7 @@ from windows_pipeline.windows.firing.window_function import FiringContext, Row, 
 from windows_pipeline.windows.time_window import TimeWindow
 
 RECORDS = "records"
-"""The column of a pane's records."""
+"""The name of a pane's records in the content of a function that takes records."""
 _CONTEXT = ("firing_id", "reason", "cause", "_stream_time_ms", "is_final")
 
 
@@ -32,7 +32,7 @@ class FunctionKernel:
         self,
         function: WindowFunction,
         keys: Sequence[str],
-        aggregates: Sequence[str],
+        content: Mapping[str, str],
         *,
         kept: Sequence[str] = (),
         name: str = "the window function",
@@ -43,7 +43,8 @@ class FunctionKernel:
         Args:
             function: The function.
             keys: The columns of the key.
-            aggregates: The columns of the content, for a function that takes aggregates.
+            content: The names of the content's values, and their columns in a firing: the
+                aggregates, or `RECORDS` alone for a function that takes records.
             kept: The columns of a firing to put before each of its rows, with the row's number
                 among them, `ROW_NUMBER`; none for the rows alone.
             name: What errors call the function.
@@ -54,7 +55,7 @@ class FunctionKernel:
         self._called = name
         self._file = file
         self._keys = list(keys)
-        self._aggregates = list(aggregates)
+        self._content = dict(content)
         self._type = arrow_type(function.row_type)
         self._names = [name for name, _ in function.row_type.fields]
 
@@ -118,9 +119,9 @@ class FunctionKernel:
         windows = map(TimeWindow, values("_window_start_ms"), values("_window_end_ms"))
         contexts = map(FiringContext, windows, *map(values, _CONTEXT))
         if self._function.records is not None:
-            return zip(keys, values(RECORDS), contexts, strict=True)
-        rows = zip(*map(values, self._aggregates), strict=True)
-        contents = (dict(zip(self._aggregates, row, strict=True)) for row in rows)
+            return zip(keys, values(self._content[RECORDS]), contexts, strict=True)
+        rows = zip(*map(values, self._content.values()), strict=True)
+        contents = (dict(zip(self._content, row, strict=True)) for row in rows)
         return zip(keys, contents, contexts, strict=True)
 
     def _row(self, row: Row, key: Any, context: FiringContext) -> Row:

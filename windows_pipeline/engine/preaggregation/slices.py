@@ -40,6 +40,7 @@ HIGH, LOW, VALUES, TIME_MS, VALUE, TOTAL = "high", "low", "values", "time_ms", "
 POWER, SCALE, MULTIPLES, KIND = "power", "scale", "multiples", "kind"
 """The fields of a slice's partial aggregate; see `_state`."""
 
+_ENTRY_MS, _EXIT_MS = "_entry_ms", "_exit_ms"
 _MOST_DIGITS = 28
 """Spark's sum of decimals has ten digits more than they have, but at most 38."""
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
@@ -74,7 +75,7 @@ def with_separate_columns(
     records: DataFrame, aggregates: Sequence[Aggregate]
 ) -> tuple[DataFrame, list[Aggregate]]:
     """Copies columns so that each aggregate has its own, as `in_slices` needs."""
-    names = [f"{each.column}_{index}" for index, each in enumerate(aggregates)]
+    names = [f"_slice_value_{index}" for index in range(len(aggregates))]
     copies = {name: F.col(each.column) for name, each in zip(names, aggregates, strict=True)}
     renamed = [replace(each, column=name) for name, each in zip(names, aggregates, strict=True)]
     return (records.withColumns(copies) if copies else records), renamed
@@ -112,10 +113,10 @@ def in_slices(
         carried.append(F.max("_close_time_ms").alias("_close_time_ms"))
     exit_ms = in_range - F.pmod(in_range, F.lit(windows.advance_ms))
     by: list[Column | str] = ["_computed_day", *keys]
-    by += [entry_ms.alias("entry_ms"), exit_ms.alias("exit_ms")]
+    by += [entry_ms.alias(_ENTRY_MS), exit_ms.alias(_EXIT_MS)]
     times = [F.min(time_ms).alias(FIRST_MS), F.max(time_ms).alias(LAST_MS)]
     also = [*times, F.count("*").alias(RECORDS), *carried]
-    return in_groups(records, aggregates, by, also).drop("entry_ms", "exit_ms")
+    return in_groups(records, aggregates, by, also).drop(_ENTRY_MS, _EXIT_MS)
 
 
 def in_groups(
@@ -167,7 +168,7 @@ def _as_multiples(records: DataFrame, doubles: Sequence[str]) -> DataFrame:
 
 
 def _power(name: str) -> str:
-    return f"{name}_power"
+    return f"_power_of_{name}"
 
 
 def _with_wholes(records: DataFrame, squared: Sequence[str]) -> DataFrame:
@@ -186,7 +187,7 @@ def _is_long(kind: T.DataType) -> TypeGuard[T.DecimalType]:
 
 
 def _wholes(name: str) -> list[str]:
-    return [f"{name}_whole_{index}" for index in range(3)]
+    return [f"_whole_{index}_of_{name}" for index in range(3)]
 
 
 def _next_end(windows: TimeWindows, instant_ms: Column) -> Column:

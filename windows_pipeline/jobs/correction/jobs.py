@@ -165,16 +165,16 @@ class AlertsCorrection(InCorrection, AlertsJob):
             standing(before).drop(*history), raised.drop(*history), self.key_columns
         )
         gone = found.where(F.col("old").isNotNull()).select(
-            *self.key_columns, F.lit(True).alias("is_gone")
+            *self.key_columns, F.lit(True).alias("_is_gone")
         )
-        retracted = F.when(F.col("retracted_by").isNull() & F.col("is_gone"), number)
+        retracted = F.when(F.col("retracted_by").isNull() & F.col("_is_gone"), number)
         marked = join_on(before, gone, self.key_columns, "left").withColumn(
             "retracted_by", F.coalesce("retracted_by", retracted)
         )
         added = found.where(F.col("new").isNotNull()).select(
             *self.key_columns, "new.*", number.alias("correction")
         )
-        return marked.drop("is_gone").unionByName(added, allowMissingColumns=True)
+        return marked.drop("_is_gone").unionByName(added, allowMissingColumns=True)
 
     def _compared(
         self, spark: SparkSession, days: Sequence[date], alerts: DataFrame
