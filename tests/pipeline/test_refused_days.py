@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import dagster as dg
 import pytest
 
@@ -44,74 +41,6 @@ def published(project: SmallProject, monkeypatch: pytest.MonkeyPatch) -> SmallPr
     assert status == 0, said
     monkeypatch.chdir(project.folder)
     return project
-
-
-def noted(project: SmallProject) -> list[tuple[str, str]]:
-    """The failed commands that people are notified of, and why each failed."""
-    file = Path(project.settings.warehouse) / "p" / "_failures.jsonl"
-    lines = map(json.loads, file.read_text().splitlines())
-    return [(line["what"], line["text"]) for line in lines]
-
-
-def test_a_day_landed_again_leads_to_one_correction(
-    published: SmallProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rule E1: with the day, in the shell and on the run page; doing it again is no advice."""
-    project = published
-    project.land(1, f"{HEADER}a,0,100\na,100,2\n")
-    status, said = project.call("run", "p", "--from", FIRST)
-    assert status == 1, said
-    unchanged = "Nothing was published, and the table is unchanged, as final windows would change"
-    again = f"windows-pipeline run p --from {FIRST} --to {LAST}"
-    mend = f"If not, mend the day's files, then: {again}"
-    assert said.count(f"{unchanged}. If they are to change, {CORRECT}. {mend}") == 3, said
-    start, end = "1970-01-01 00:00:00", "1970-01-01 00:00:00.010000"
-    window = f"'arrival_unit': '{FIRST}', 'key': 'a', 'window_start': '{start}', 'window_end': "
-    window += f"'{end}', 'first_event_time': '{start}', 'last_event_time': '{start}', "
-    values = "'record_count': '1', 'c': '1', 's': '1.0 -> 100.0', 'failed': '[]', "
-    assert f"{{{window}{values}'change': 'changed'}}" in said
-    for name in ("w", "x", "y"):
-        waits = "ingested and not computed to the end, as final windows would change"
-        assert f"p {name}: 2 days, {FIRST} to {LAST}: {waits}" in said
-    assert said.endswith(f"p: to change final windows, {CORRECT} ")
-    for wrong in ("DAY", "--windows", "same command"):
-        assert wrong not in said
-
-    refused = f"final_never_changed failed on 1 day, {FIRST}"
-    why = [f"p/{name}/final_windows: {refused}" for name in ("w", "x", "y")]
-    why += [
-        f"{name} is not computed to the end for 2 days, {FIRST} to {LAST}"
-        for name in ("w", "x", "y")
-    ]
-    assert noted(project) == [("windows-pipeline run", "; ".join(why))]
-
-    failed = failure_of(project)
-    assert f"final_never_changed failed on 1 day, {FIRST}. What must hold: " in failed
-    both = f"(job p_all), or: windows-pipeline run p --from {FIRST} --to {LAST}"
-    mend = f"If not, mend the day's files, then: materialize the days again {both}"
-    assert f"{unchanged}. If they are to change, {CORRECT}. {mend}" in failed
-    assert "DAY" not in failed
-
-    status, said = project.call("check", "p")
-    resume = "p: if no run is active, resume with: windows-pipeline run p. If the run refuses to"
-    assert said.count(f"{resume} change final windows, {CORRECT}") == 1, said
-    assert (status, "DAY" in said) == (1, False), said
-    command = CORRECT.partition("windows-pipeline ")[2].split()
-    home = project.folder / "home"
-    home.mkdir()
-    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
-    monkeypatch.setenv("DAGSTER_HOME", str(home))
-    status, said = project.call(*command)
-    assert (status, said.count("correction 1 is published")) == (0, 3), said
-    with dg.DagsterInstance.get() as instance:
-        (run,) = instance.get_runs()
-        assert (run.job_name, run.is_success) == ("p_in_shell", True)
-        assert run.tags["windows-pipeline/command"] == (
-            f"windows-pipeline correct p --from {FIRST} --cause TEXT"
-        )
-        assert run.tags["windows-pipeline/did"] == "; ".join(
-            f"{name}: correction 1 is published, 1 day, {FIRST}" for name in ("w", "x", "y")
-        )
 
 
 def test_a_changed_definition_names_the_jobs(published: SmallProject) -> None:

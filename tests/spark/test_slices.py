@@ -156,7 +156,7 @@ def test_records_are_aggregated_before_the_shuffle(
     kernel, *inputs = plan([])
     assert "partial_count" not in kernel
     assert "partial_count" in inputs[0]
-    assert "_value_0_1" in inputs[0].split("HashAggregate(keys=")[1].split("functions")[0]
+    assert "_slice_value_1" in inputs[0].split("HashAggregate(keys=")[1].split("functions")[0]
     assert (
         "partial_count" not in plan([collect_list("value")])[1]
     )  # the partial result of a list is its records

@@ -68,12 +68,12 @@ def require_results(
     require_apart("by", by, fixed)
     taken = {name.lower() for name in (*by, *fixed)}
     for aggregate in aggregates:
+        fix = f"give {aggregate} another name with .alias('...')"
         if aggregate.name.lower() in taken:
             raise ValueError(
                 f"aggregates: {aggregate.name!r} would be the name of two columns of the result; "
-                f"give {aggregate} another name with .alias('...')"
+                f"{fix}"
             )
-        fix = f"give {aggregate} another name with .alias('...')"
         require_unreserved("aggregates", [aggregate.name], fix)
         taken.add(aggregate.name.lower())
 

@@ -177,7 +177,7 @@ def _count_windows(
     names = [*by, "window_start", "window_end", *(each.result_name for each in aggregates)]
     require_once("aggregates", names, "rename one, as in 'count(*) AS n'")
     keys = [quoted(name) for name in by]
-    # A longer name than that of any column or result is none of theirs.
+    # A name that is longer than every column's and result's differs from all of them.
     alias = "w" * (1 + max(map(len, [*names, *records.columns])))
     found = windowed(records, window.alias(alias)).by(*keys).agg(*aggregates)
     bounds = (F.col(f"{alias}.{part}").alias(f"window_{part}") for part in ("start", "end"))

@@ -68,6 +68,14 @@ class Arrivals:
             close_ms(arrival_unit.watermark_after_ms, self.spec.close_delay_ms),
         )
 
+    def accepted(self, days: Sequence[date]) -> dict[date, int]:
+        """How many records of each day were accepted; 0 for a day that is not ingested."""
+        accepted = dict.fromkeys(days, 0)
+        for row in self.log:
+            if row.arrival_unit in accepted:
+                accepted[row.arrival_unit] += row.rows
+        return accepted
+
     def rejected(self, days: Sequence[date]) -> dict[date, int]:
         """How many records of each ingested day were rejected."""
         wanted = set(days)
@@ -157,16 +165,14 @@ def arrival_units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[
         `blocked_by` (date: the missing day; null if none is missing).
     """
     closings = arrivals.closings(days)
-    ingested = dict.fromkeys(days, 0) | arrivals.rejected(days)
-    for row in arrivals.log:
-        if row.arrival_unit in ingested:
-            ingested[row.arrival_unit] += row.rows
+    accepted, rejected = arrivals.accepted(days), arrivals.rejected(days)
     rows = []
     for day in days:
         closing = closings.get(day_number(day))
         before_ms, after_ms = closing or (None, None)
         blocked_by = None if closing else arrivals.next_day
-        rows.append((day, day_number(day), ingested[day], before_ms, after_ms, blocked_by))
+        ingested = accepted[day] + rejected.get(day, 0)
+        rows.append((day, day_number(day), ingested, before_ms, after_ms, blocked_by))
     return small_frame(
         spark,
         rows,
@@ -183,10 +189,7 @@ def closing_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date])
         `_closed_through_ms` (bigint: the close time after the day). The times are null if a missing
         day blocks the day, or before the first record.
     """
-    accepted = dict.fromkeys(days, 0)
-    for row in arrivals.log:
-        if row.arrival_unit in accepted:
-            accepted[row.arrival_unit] += row.rows
+    accepted = arrivals.accepted(days)
     rows = []
     for day in days:
         arrival_unit, times_ms = arrivals.timeline.arrival_unit(day), (NEVER_MS, NEVER_MS, NEVER_MS)

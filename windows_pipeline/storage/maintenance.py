@@ -81,7 +81,7 @@ def _crowded_arrival_units(spark: SparkSession, table: Table, delta: DeltaTable)
         .select("arrival_unit", "_metadata.file_path", "_metadata.file_modification_time")
         .groupBy(partition.alias("partition"))
         .agg(
-            F.collect_set("arrival_unit").alias("units"),
+            F.collect_set("arrival_unit").alias("arrival_units"),
             F.count_distinct("file_path").alias("files"),
             F.max("file_modification_time").alias("newest"),
         )
@@ -89,4 +89,5 @@ def _crowded_arrival_units(spark: SparkSession, table: Table, delta: DeltaTable)
     )
     if joined is not None:
         files = files.where(F.col("newest") > F.lit(joined))
-    return sorted(unit for row in files.select("units").collect() for unit in row.units)
+    found = files.select("arrival_units").collect()
+    return sorted(arrival_unit for row in found for arrival_unit in row.arrival_units)

@@ -239,8 +239,10 @@ class Table(StoredTable):
     def _first_day(self, spark: SparkSession) -> date | None:
         """The first arrival unit with rows; None if the table is empty."""
         if self.driver_can_reach(spark):
-            units = delta_rs.arrival_units_with_rows(self.location, partitioned=self.partitioned)
-            return min(units, default=None)
+            arrival_units = delta_rs.arrival_units_with_rows(
+                self.location, partitioned=self.partitioned
+            )
+            return min(arrival_units, default=None)
         first: date | None = self.read(spark).agg(F.min("arrival_unit")).collect()[0][0]
         return first
 

@@ -17,9 +17,10 @@ from windows_pipeline.storage.writer_lock import is_writing
 class DaysToCompute(dg.AutomationCondition[dg.AssetKey]):
     """True for the ingested days that the windows of a definition lack.
 
-    The tables say which days these are, not the events of Dagster: a day that a missing day blocks
-    is none of them (rule A2), and a later day that read a day which was ingested again is one (rule
-    E4). While a command writes the pipeline's tables, the condition is false for all days.
+    The pipeline's tables say which days these are, not Dagster's events. A missing day blocks later
+    days, which the definition then does not lack (rule A2). A later day that read records of a day
+    which was ingested again is lacking, too (rule E4). While a command writes the pipeline's
+    tables, the condition is false for all days.
     """
 
     def __init__(self, pipeline: Pipeline, windows_name: str, settings: Settings) -> None:
