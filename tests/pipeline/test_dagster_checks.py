@@ -324,7 +324,7 @@ def test_each_day_lists_the_silences_that_go_on(
             "1970-01-01 00:00:00.130, severity 12.4, still silent at the close of 2026-11-04"
         )
 
-        made["days"].land(2, _csv([("b", 50)]), "b.csv")
+        made["days"].land(2, _csv([("b", 50), ("z", 60)]))
         days = ("--from", "2026-11-02", "--to", "2026-11-02")
         made["days"].call("run", "p", *days)  # ingests the day; final windows need a correction
         config = {"from": "2026-11-02", "cause": "a late file"}

@@ -10,8 +10,6 @@ from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.windows.durations import duration_text
 
-STILL_SILENT = "still silent"
-"""The state of an episode that ends with a silence, while its key has no new record."""
 _LEFT_OUT = {"kind", "aggregates", "alerts", "checks", "trigger"}
 _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
 _MS = timedelta(milliseconds=1)
@@ -73,7 +71,7 @@ def episode_state(*, is_open: bool | None, ends_empty: bool) -> str:
         return ""
     if not is_open:
         return "over"
-    return STILL_SILENT if ends_empty else "still open"
+    return "still silent" if ends_empty else "still open"
 
 
 def between(first: datetime, last: datetime) -> int:

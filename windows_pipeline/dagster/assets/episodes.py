@@ -19,7 +19,7 @@ from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.jobs.day_episodes import DayEpisodes, days_of_alerts
 from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.query.tables.keys import key_text
-from windows_pipeline.report.words import STILL_SILENT, episode_state, instant_text, trace_command
+from windows_pipeline.report.words import episode_state, instant_text, trace_command
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.tables import window_tables
@@ -129,7 +129,7 @@ class EpisodeChecks:
             asset_key=self._asset,
             check_name=f"{_PREFIX}{rule}",
             passed=not rows,
-            description=_summary(number, earlier, shown[0], day) if shown else "no episode",
+            description=_summary(rows[0], shown[0], day) if shown else "no episode",
             metadata=metadata,
             severity=dg.AssetCheckSeverity.WARN,
             blocking=False,
@@ -187,13 +187,20 @@ def _worst(listed: DataFrame) -> dict[tuple[date, str], list[Row]]:
     return found
 
 
-def _summary(number: int, earlier: int, worst: Mapping[str, str], day: date) -> str:
-    """The number of episodes and the worst of them, in Markdown."""
+def _summary(row: Row, worst: Mapping[str, str], day: date) -> str:
+    """The number of episodes and the worst of them, in Markdown.
+
+    Args:
+        row: The worst episode.
+        worst: What is shown of it.
+        day: The day that lists it.
+    """
+    number, earlier = row["all"], row["earlier"]
     noun = "episode" if number == 1 else "episodes"
     of_earlier = f" ({earlier:,} of earlier days)" if earlier else ""
     severity = f", severity {worst['severity']}" if worst["severity"] else ""
     state = f", {worst['state']}" if worst["state"] else ""
-    if worst["state"] == STILL_SILENT:
+    if row["is_open"] and row["ends_empty"]:
         state += f" at the close of {day}"
     text = f"{worst['key']}, from {worst['from']} to {worst['to']}{severity}{state}"
     return f"{number:,} {noun}{of_earlier}, the worst: {plain(text)}"
