@@ -20,6 +20,7 @@ from tests.support.spark_cases import instant, sample, texts
 from windows_pipeline.incremental.alerts import RuleSql, broken_rules, episodes, with_episodes
 from windows_pipeline.incremental.notifications import episode_events
 from windows_pipeline.incremental.silences import with_next_record
+from windows_pipeline.incremental.whole_episodes import episodes_of_days
 from windows_pipeline.windows import SlidingWindows
 
 LENGTH_MS = 10
@@ -239,6 +240,41 @@ def test_a_silence_ends_with_the_next_record(spark: SparkSession) -> None:
         (0, "c", "opened", 1, 11, 11, 10.0),
         (0, None, "opened", 1, 11, 11, 10.0),
         (2, None, "ended", 1, 150, 11, 149.0),
+    }
+
+
+def test_a_day_lists_a_silence_for_32_days_of_event_time(spark: SparkSession) -> None:
+    """Rules B8, E5: whether 'a' is back after just 32 days, a millisecond later, or never."""
+    most = 32 * 86_400_000
+    closes = (20, most - 1, most, most + 1, most + 2)
+    day_of = [arrival_unit_day(number) for number in range(len(closes))]
+    final_columns = "key string, window_start timestamp, window_end timestamp, record_count bigint"
+    rules = {"quiet 0": RuleSql("record_count = 0", "`episode_ms`")}
+    spec = SlidingWindows(LENGTH_MS, 0, emit_empty=True)
+    days = spark.createDataFrame(
+        list(zip(day_of, closes, strict=True)), "listed_on date, _closed_ms bigint"
+    )
+    rows = []
+    backs = {"just": most, "later": most + 1, "never": None}
+    for key, back in backs.items():
+        rows.append((key, instant(0), instant(LENGTH_MS), 0))
+        if back is not None:
+            rows.append((key, instant(back - LENGTH_MS), instant(back), 1))
+    final = spark.createDataFrame(rows, final_columns)
+    raised = with_episodes(broken_rules(final, rules), rules)
+    found = episodes(raised.withColumn("arrival_unit", F.lit(day_of[0])), by=["arrival_unit"])
+    listed = episodes_of_days(found, final, spec, rules, days)
+    shown = {
+        (row.key, day_of.index(row.listed_on)): (row.until_ms, row.is_open, row.severity)
+        for row in milliseconds(listed, "until").collect()
+    }
+    still = {0: (20, True, 20.0), 1: (most - 1, True, most - 1.0), 2: (most, True, float(most))}
+    assert shown == {
+        ("just", 0): (most, False, float(most)),
+        # Windows that end at the close time are open, so that the third day has not seen it yet.
+        **{("just", day): still[day] for day in (1, 2)},
+        **{("later", day): row for day, row in still.items()},
+        **{("never", day): row for day, row in still.items()},
     }
 
 

@@ -187,3 +187,169 @@ def _silences(
 def _instant(ms: int) -> str:
     """As `episodes` prints it."""
     return f"1970-01-01 00:00:{ms // 1000:02}.{ms % 1000:03}"
+
+
+SLIDES = {"kind": "sliding", "time_difference": "10 ms", "grace": "0 ms", "emit_empty": True}
+QUIET = {"quiet": {"when": "record_count = 0", "severity": "episode_ms / 10"}}
+ARRIVED = {
+    1: [("a", 0), ("b", 5), ("z", 30)],
+    2: [("z", 60)],
+    3: [("a", 80), ("z", 100)],
+    4: [("z", 130)],
+}
+"""By day of November; 'b' never returns, and 'a' returns on the third day, until 80."""
+CLOSES = {1: 30, 2: 60, 3: 100, 4: 130}
+Listed = dict[int, list[tuple[str, int, int, str, float]]]
+
+
+def lists(arrived: dict[int, list[tuple[str, int]]], last: int = 4) -> Listed:
+    """Rules B8, E5 in plain Python: key, since, until, state and severity, by day.
+
+    A day lists the silences whose window it closed, until their end, and the silences of earlier
+    days that are open at its close time, until that time; all as of the last day.
+    """
+    closes = {day: close for day, close in CLOSES.items() if day <= last}
+    records = [record for day in closes for record in arrived[day]]
+    found: Listed = {day: [] for day in closes}
+    for key, time in records:
+        since, end = time + 1, time + 11
+        back = min((at for of, at in records if of == key and at > time), default=9_999)
+        opened = min((day for day, close in closes.items() if end < close), default=None)
+        if opened is None or back <= end:
+            continue
+        for day, close in closes.items():
+            if day == opened and back < closes[last]:
+                found[day].append((key, since, back, "over", (back - since) / 10))
+            elif day == opened or (day > opened and back >= close):
+                found[day].append((key, since, close, "still silent", (close - since) / 10))
+    return {day: sorted(rows, key=lambda row: (-row[4], row[1])) for day, rows in found.items()}
+
+
+def listed(evaluations: dict[str, dg.AssetCheckEvaluation]) -> Listed:
+    """What the evaluations of `alert_quiet` list, by day."""
+    found: Listed = {}
+    for day, one in evaluations.items():
+        rows = rows_of(one, "worst_episodes") if "worst_episodes" in one.metadata else []
+        found[_day(day)] = [
+            (
+                str(row["key"]),
+                _ms(str(row["from"])),
+                _ms(str(row["to"])),
+                str(row["state"]),
+                float(str(row["severity"])),
+            )
+            for row in rows
+        ]
+        assert one.passed == (not rows)
+        assert one.metadata["episodes"].value == len(rows)
+    return found
+
+
+def _day(partition: str) -> int:
+    return int(partition[-2:])
+
+
+def _ms(text: str) -> int:
+    seconds = text.removeprefix("1970-01-01 00:00:")
+    return round(float(seconds) * 1000)
+
+
+def quiet(result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:
+    """The evaluations of `alert_quiet` in a run, by day; each day has at most one."""
+    of_check = [
+        one for one in result.get_asset_check_evaluations() if one.check_name == "alert_quiet"
+    ]
+    found = {str(one.partition): one for one in of_check}
+    assert len(found) == len(of_check)
+    return found
+
+
+def stored(instance: dg.DagsterInstance) -> dict[str, dg.AssetCheckEvaluation]:
+    """The newest evaluation of `alert_quiet` of each day in an instance."""
+    key = dg.AssetCheckKey(dg.AssetKey(["p", "w", "alerts"]), "alert_quiet")
+    records = instance.event_log_storage.get_asset_check_execution_history(key, limit=99)
+    found: dict[str, dg.AssetCheckEvaluation] = {}
+    for record in records:  # the newest first
+        assert record.event is not None
+        assert record.event.dagster_event is not None
+        evaluation = record.event.dagster_event.asset_check_evaluation_data
+        found.setdefault(str(evaluation.partition), evaluation)
+    return found
+
+
+def test_each_day_lists_the_silences_that_go_on(
+    project: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules B8, E5: single days, a range, and the check of days that the shell ran are alike.
+
+    A correction in which 'b' was there at 50 changes what all days say, by the same oracle.
+    """
+    wanted = lists(ARRIVED)
+    assert wanted[1] == [("a", 1, 80, "over", 7.9), ("b", 6, 30, "still silent", 2.4)]
+    assert wanted[4] == [
+        ("b", 6, 130, "still silent", 12.4),
+        ("a", 81, 130, "still silent", 4.9),
+        ("z", 101, 130, "still silent", 2.9),
+    ]
+    made = {}
+    for way in ("days", "range", "shell"):
+        made[way] = SmallProject(
+            project.folder / way, project.base, project.capfd, project.monkeypatch
+        )
+        made[way].declare({**SLIDES, "alerts": QUIET})
+        for day, records in ARRIVED.items():
+            made[way].land(day, _csv(records))
+
+    monkeypatch.chdir(made["days"].folder)
+    defs = build_definitions([made["days"].pipeline], made["days"].settings)
+    with dg.DagsterInstance.ephemeral() as instance:
+        every = defs.resolve_job_def("p_all")
+        runs = [
+            quiet(every.execute_in_process(instance=instance, partition_key=f"2026-11-0{day}"))
+            for day in ARRIVED
+        ]
+        assert [sorted(run) for run in runs] == [
+            ["2026-11-01"],
+            ["2026-11-02"],
+            ["2026-11-01", "2026-11-02", "2026-11-03"],  # 'a' is back, and 'z', at 60
+            ["2026-11-03", "2026-11-04"],  # 'z' is back, at 100
+        ]
+        for day, run in zip(ARRIVED, runs, strict=True):
+            as_of = lists(ARRIVED, day)
+            assert listed(run) == {of: as_of[of] for of in map(_day, run)}
+        assert listed(stored(instance)) == wanted
+        said = str(stored(instance)["2026-11-04"].description)
+        assert said == (
+            "3 episodes (2 of earlier days), the worst: b, from 1970-01-01 00:00:00.006 to "
+            "1970-01-01 00:00:00.130, severity 12.4, still silent at the close of 2026-11-04"
+        )
+
+        made["days"].land(2, _csv([("b", 50), ("z", 60)]))
+        days = ("--from", "2026-11-02", "--to", "2026-11-02")
+        made["days"].call("run", "p", *days)  # ingests the day; final windows need a correction
+        config = {"from": "2026-11-02", "cause": "a late file"}
+        corrected = defs.resolve_job_def("p_correction")
+        assert corrected.execute_in_process(config, instance=instance).success
+        assert listed(stored(instance)) == lists({**ARRIVED, 2: [("b", 50), ("z", 60)]})
+
+    monkeypatch.chdir(made["range"].folder)
+    tags = {
+        "dagster/asset_partition_range_start": FIRST,
+        "dagster/asset_partition_range_end": "2026-11-04",
+    }
+    defs = build_definitions([made["range"].pipeline], made["range"].settings)
+    with dg.DagsterInstance.ephemeral() as instance:
+        every = defs.resolve_job_def("p_all")
+        assert listed(quiet(every.execute_in_process(instance=instance, tags=tags))) == wanted
+
+    status, said = made["shell"].ingest("run")
+    assert status == 0, said
+    monkeypatch.chdir(made["shell"].folder)
+    defs = build_definitions([made["shell"].pipeline], made["shell"].settings)
+    with dg.DagsterInstance.ephemeral() as instance:
+        checked = defs.resolve_job_def("p_check").execute_in_process(instance=instance)
+    assert listed(quiet(checked)) == wanted
+
+
+def _csv(records: list[tuple[str, int]]) -> str:
+    return HEADER + "".join(f"{key},{time},1\n" for key, time in records)

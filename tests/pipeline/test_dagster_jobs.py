@@ -67,11 +67,14 @@ def test_a_changed_definition_is_rebuilt_and_checked(ingested: SmallProject) -> 
     checked = ran(project, "check")
     assert checked.success
     found = {
-        (one.asset_key.to_user_string(), one.partition, one.passed)
+        (one.asset_key.to_user_string(), one.check_name, one.partition, one.passed)
         for one in checked.get_asset_check_evaluations()
     }
     with_rules = ("raw_events", "w/keyed_windows", "w/final_windows", "w/alerts")
-    assert found == {(f"p/{table}", day, True) for table in with_rules for day in days}
+    rules = {(f"p/{table}", "rules", day, True) for table in with_rules for day in days}
+    # Both windows end at 12, the time of the first day's last record, which closes them.
+    alerts = {("p/w/alerts", "alert_any", day, day != "2026-11-01") for day in days}
+    assert found == rules | alerts
 
 
 def test_a_correction_begins_only_if_all_definitions_can_be_corrected(

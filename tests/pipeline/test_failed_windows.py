@@ -255,9 +255,7 @@ def test_a_stream_that_runs_on_adds_nothing_to_tables_rebuilt_meanwhile(
         else:
             to.append(rows, batch, row_count)
 
-    with pytest.raises(
-        TableRebuiltError, match=r"p/w/.* a rebuild has given .* since: .*sum\(b\)"
-    ):
+    with pytest.raises(TableRebuiltError, match=r"p/w/.* a rebuild has given .* since: .*sum\(b\)"):
         run_stream(spark, old, project.settings, append=append)
     status, said = project.call("stream", "p")
     assert status == 0, said

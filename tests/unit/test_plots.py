@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -155,3 +156,79 @@ def test_axes_name_round_instants_and_numbers() -> None:
     assert year == ["2013-04-01", "2013-07-01", "2013-10-01", "2014-01-01"]
     assert [number_top(value) for value in (0, 1, 11, 99, 2e9)] == [1, 1, 15, 100, 2e9]
     assert time_text(2**60) == f"{2**60} ms"
+
+
+def test_a_silence_is_flat_until_its_end_and_no_line_crosses_a_gap() -> None:
+    """Of ten hours: 2 records until hour 2, none until hour 6, no windows from 7 to 9."""
+    hours = [
+        Point(0, 2.0, is_alert=False),
+        Point(2 * HOUR_MS, 0.0, is_alert=True, is_silence=True),
+        Point(6 * HOUR_MS, 4.0, is_alert=False, joins=False),
+        Point(7 * HOUR_MS, 4.0, is_alert=False),
+        Point(9 * HOUR_MS, 2.0, is_alert=False, joins=False),
+        Point(10 * HOUR_MS, 2.0, is_alert=False),
+    ]
+    assert shape(windows_over_time([Strip("k", hours)]), 10) == [
+        ("M", 0.0, 2.0), ("L", 2.0, 0.0), ("H", 6.0), ("V", 4.0), ("L", 7.0, 4.0),
+        ("M", 9.0, 2.0), ("L", 10.0, 2.0),
+    ]  # fmt: skip
+
+
+def test_an_open_silence_is_drawn_until_the_close_time() -> None:
+    points = [
+        Point(0, 4.0, is_alert=False),
+        Point(2 * HOUR_MS, 0.0, is_alert=True, is_silence=True),
+    ]
+    plot = windows_over_time([Strip("k", points, until_ms=8 * HOUR_MS)])
+    assert shape(plot, 8) == [("M", 0.0, 4.0), ("L", 2.0, 0.0), ("H", 8.0), ("V", 0.0)]
+    assert len(elements(plot, "circle", "bad")) == 1
+    assert "1970-01-01 08:00" in texts(plot)
+    ended = [*points, Point(4 * HOUR_MS, 4.0, is_alert=False)]
+    until_last = windows_over_time([Strip("k", ended, until_ms=8 * HOUR_MS)])
+    assert shape(until_last, 4)[-2:] == [("H", 4.0), ("V", 4.0)]
+
+
+def test_a_silence_and_a_gap_stay_among_many_windows() -> None:
+    """Where the worst of many windows are drawn, a long silence is, and a long gap, however mild.
+
+    Windows are drawn of 50,000 ms, then nothing of 20,000; then a silence of 20,000.
+    """
+    points = [Point(number, 9.0, is_alert=False) for number in range(50_000)]
+    points += [Point(70_000 + number, 9.0, is_alert=False, joins=number > 0) for number in range(9)]
+    points.append(Point(70_009, 0.0, is_alert=False, is_silence=True))
+    points += [Point(90_009 + number, 9.0, is_alert=False) for number in range(9_992)]
+    plot = windows_over_time([Strip("k", points)])
+    steps = shape(plot, 100_000, unit_ms=1, high=9.0)
+    (gap,) = [number for number, step in enumerate(steps) if step[0] == "M" and number]
+    assert steps[gap - 1][1] == pytest.approx(50_000, abs=600)
+    assert steps[gap][1] == pytest.approx(70_000, abs=600)
+    (flat,) = [number for number, step in enumerate(steps) if step[0] == "H"]
+    assert steps[flat - 1][2] == pytest.approx(0, abs=0.1)
+    assert steps[flat - 1][1] == pytest.approx(70_009, abs=600)
+    assert steps[flat][1] == pytest.approx(90_009, abs=600)
+
+
+def shape(plot: str, last: int, unit_ms: int = HOUR_MS, high: float = 4.0) -> list[tuple[Any, ...]]:
+    """The steps of a plot's only line, from 0 to a last time, in units of time and values.
+
+    The leftmost and rightmost step are at 0 and the last time, the values are from 0 to `high`.
+    """
+    (line,) = elements(plot, "path", "line")
+    steps = re.findall(r"([MLHV])([-\d.]+)(?: ([-\d.]+))?", line.get("d", ""))
+    across = [float(x) for name, x, _ in steps if name != "V"]
+    down = [float(y) for name, x, z in steps if name != "H" for y in [x if name == "V" else z]]
+    (left, right), (top, base) = (min(across), max(across)), (min(down), max(down))
+
+    def time(x: str) -> float:
+        return round((float(x) - left) / (right - left) * last, 1 if unit_ms > 1 else 0)
+
+    def value(y: str) -> float:
+        return round((base - float(y)) / (base - top) * high, 1)
+
+    found: list[tuple[Any, ...]] = []
+    for name, first, second in steps:
+        if name in "ML":
+            found.append((name, time(first), value(second)))
+        else:
+            found.append((name, time(first) if name == "H" else value(first)))
+    return found

@@ -16,6 +16,8 @@ NEXT_RECORD = "_next_record"
 """The column of alerts that `with_next_record` adds."""
 SEEN = ("key", "window_end", "record_count")
 """The columns of final windows that show silences and their ends."""
+MOST_SILENCES_MS = 32 * 86_400_000
+"""Most silences are shorter than this; it bounds how far back silences are looked for at once."""
 
 
 def has_silences(spec: PipelineWindows) -> bool:
@@ -56,6 +58,23 @@ def with_next_record(alerts: DataFrame, windows: DataFrame) -> DataFrame:
 def heard_keys(windows: DataFrame) -> DataFrame:
     """The keys that have windows with records, once each."""
     return windows.where(F.col("record_count") > 0).select("key").distinct()
+
+
+def unbroken(silent: DataFrame, windows: DataFrame) -> DataFrame:
+    """Filters silences by whether their keys are still silent after some windows.
+
+    Args:
+        silent: Silences, with `key` and `window_end`.
+        windows: `SEEN` of final windows.
+
+    Returns:
+        The silences whose key has no record in a window that ends later.
+    """
+    keys = silent.select("key").distinct()
+    of_keys = join_on(windows.where(F.col("record_count") > 0), keys, ["key"], "semi")
+    heard = of_keys.groupBy("key").agg(F.max("window_end").alias("_heard"))
+    is_silent = F.col("_heard").isNull() | (F.col("_heard") < F.col("window_end"))
+    return join_on(silent, heard, ["key"], "left").where(is_silent).drop("_heard")
 
 
 def keys_back(windows: DataFrame, before: DataFrame) -> DataFrame:

@@ -8,7 +8,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.incremental.alerts import RuleSql, with_severity_until
-from windows_pipeline.incremental.silences import NEXT_RECORD, SEEN, has_silences, with_next_record
+from windows_pipeline.incremental.silences import (
+    MOST_SILENCES_MS,
+    NEXT_RECORD,
+    SEEN,
+    has_silences,
+    with_next_record,
+)
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
 from windows_pipeline.windows import PipelineWindows
 
@@ -37,10 +43,56 @@ def whole_episodes(
         reads how long the episode has lasted is that of the whole silence, and `worst` is then
         the silence where no window before is as bad.
     """
-    possible = timestamp_to_ms("episode_end") + F.lit(getattr(spec, "length_ms", 0))
-    is_open = possible >= closed_ms
+    if has_silences(spec):
+        return _lasting(_with_next_record(found, final), spec, rules, closed_ms)
+    is_open = _may_continue(spec, closed_ms)
+    return found.withColumns({"until": F.col("episode_end"), "is_open": is_open})
+
+
+def episodes_of_days(
+    found: DataFrame,
+    final: DataFrame,
+    spec: PipelineWindows,
+    rules: Mapping[str, RuleSql],
+    days: DataFrame,
+) -> DataFrame:
+    """Lists on each day its own episodes, and silences of earlier days that are still open.
+
+    A day shows its own silences until their end, whichever day has it; a silence of an earlier
+    day is open at the day's close time. Both hold for `MOST_SILENCES_MS` of a silence.
+
+    Args:
+        found: Rows of `episodes` by `arrival_unit`.
+        final: The final windows up to the moment of which the answer is.
+        spec: The windows.
+        rules: The rules by name.
+        days: `listed_on` (date) and `_closed_ms` (bigint: the close time after the day, or null).
+
+    Returns:
+        `listed_on` and the columns of `whole_episodes`, as of that day.
+    """
+    is_own, closed_ms = F.col("arrival_unit") == F.col("listed_on"), F.col("_closed_ms")
     if not has_silences(spec):
-        return found.withColumns({"until": F.col("episode_end"), "is_open": is_open})
+        listed = found.join(F.broadcast(days), is_own)
+        return whole_episodes(listed, final, spec, rules, closed_ms)
+    back_ms = timestamp_to_ms(NEXT_RECORD)
+    followed_ms = timestamp_to_ms("last.window_start") + F.lit(MOST_SILENCES_MS)
+    goes_on = F.col("ends_empty") & (F.col("arrival_unit") < F.col("listed_on"))
+    goes_on &= (back_ms.isNull() | (back_ms >= closed_ms)) & (closed_ms <= followed_ms)
+    followed = _with_next_record(found, final).join(F.broadcast(days), is_own | goes_on)
+    is_over = is_own & (back_ms <= followed_ms)
+    as_of_day = followed.withColumn(NEXT_RECORD, F.when(is_over, F.col(NEXT_RECORD)))
+    return _lasting(as_of_day, spec, rules, closed_ms)
+
+
+def _may_continue(spec: PipelineWindows, closed_ms: Column) -> Column:
+    """Whether a window that is not closed may continue an episode."""
+    possible = timestamp_to_ms("episode_end") + F.lit(getattr(spec, "length_ms", 0))
+    return possible >= closed_ms
+
+
+def _with_next_record(found: DataFrame, final: DataFrame) -> DataFrame:
+    """Adds `NEXT_RECORD` to episodes; null for those that do not end with a silence."""
     # Read twice below: episodes with records, and silences.
     found = found.localCheckpoint()
     as_alerts = found.withColumns(
@@ -50,14 +102,21 @@ def whole_episodes(
         }
     )
     followed = with_next_record(as_alerts, final.select(*SEEN))
+    return followed.select(*found.columns, NEXT_RECORD)
+
+
+def _lasting(
+    followed: DataFrame, spec: PipelineWindows, rules: Mapping[str, RuleSql], closed_ms: Column
+) -> DataFrame:
+    """Adds `until`, `is_open` and the severity at the end; drops `NEXT_RECORD`."""
     so_far = F.greatest("episode_end", ms_to_timestamp(closed_ms))  # of null and a value: the value
     is_silent, back = F.col("ends_empty"), F.col(NEXT_RECORD)
     lasting = followed.withColumns(
         {
             "until": F.when(is_silent, F.coalesce(back, so_far)).otherwise(F.col("episode_end")),
-            "is_open": F.when(is_silent, back.isNull()).otherwise(is_open),
+            "is_open": F.when(is_silent, back.isNull()).otherwise(_may_continue(spec, closed_ms)),
         }
-    ).select(*found.columns, "until", "is_open")
+    ).drop(NEXT_RECORD)
     return _with_severity(lasting, rules)
 
 

@@ -37,8 +37,6 @@ from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import PipelineWindows, SlidingWindows
 
 _FIRST_LOOK_BACK_MS = 86_400_000
-_MOST_SILENCES_MS = 32 * 86_400_000
-"""Most silences are shorter than this; longer ones cost a scan of all earlier records."""
 
 
 class _Found(NamedTuple):
@@ -209,7 +207,8 @@ class EarlierAlerts:
         """
         left = keys.localCheckpoint()
         heard = left.limit(0).withColumn("_last_ms", F.lit(None).cast("bigint"))
-        for from_ms in (self._near_ms - _MOST_SILENCES_MS, NEVER_MS):
+        # Silences of more than `MOST_SILENCES_MS` cost a scan of all earlier records.
+        for from_ms in (self._near_ms - silences.MOST_SILENCES_MS, NEVER_MS):
             if left.isEmpty():
                 break
             records = self._read(join_on(self.records, left, ["key"], "semi"), from_ms)

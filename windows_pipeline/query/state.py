@@ -11,7 +11,7 @@ from pathlib import Path
 
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.config.definition import definition_digest
-from windows_pipeline.query.tables.arrival_days import LogPart, log_parts
+from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, watermark_after_ms
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage import catalog
@@ -115,7 +115,7 @@ def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
     opened = {spec.name: _opened(spec) for spec in catalog.all_tables(pipeline, warehouse)}
     return PipelineState(
         through=max(ready, default=None),
-        watermark_ms=_watermark_ms(log, max(ready, default=None)),
+        watermark_ms=watermark_after_ms(log, max(ready, default=None)),
         missing=missing if blocked else None,
         blocked=tuple(blocked),
         windows=tuple(
@@ -186,7 +186,7 @@ def _windows_state(
     lacking = days_to_compute(pipeline, name, warehouse, log, ready)
     done = [day for day in ready if not lacking or day < lacking[0]]
     through = max(done, default=None)
-    watermark_ms = _watermark_ms(log, through)
+    watermark_ms = watermark_after_ms(log, through)
     close_time_ms = None if watermark_ms is None else watermark_ms - windows.spec.close_delay_ms
     return WindowsState(name, through, close_time_ms, tuple(lacking))
 
@@ -226,16 +226,6 @@ def _days_in(spec: catalog.TableSpec) -> set[date]:
     if table is None:
         return set()
     return set(table.read(Wanted(), columns=["arrival_unit"])["arrival_unit"].to_pylist())
-
-
-def _watermark_ms(log: tuple[LogPart, ...], through: date | None) -> int | None:
-    """The watermark after a day; it never falls (rule A4)."""
-    known = [
-        part.watermark_ms
-        for part in log
-        if part.watermark_ms is not None and through is not None and part.arrival_unit <= through
-    ]
-    return max(known, default=None)
 
 
 def _unfinished_batch(

@@ -11,7 +11,7 @@ from windows_pipeline.plots.bars import lateness, records_a_window
 from windows_pipeline.plots.svg import picture
 from windows_pipeline.plots.windows import MOST_KEYS, Strip, windows_over_time
 from windows_pipeline.query.records.record_times import RecordTimes
-from windows_pipeline.query.tables.arrival_days import log_parts
+from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, watermark_after_ms
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.readable import OpenTable, ReadableTable
 from windows_pipeline.report.episodes import Episode, read_episodes
@@ -76,6 +76,7 @@ class WindowPlots:
         self._windows = pipeline.windows[windows_name]
         self._numbers = numeric_columns(pipeline, self._windows)
         self._tables = window_tables(pipeline, windows_name, warehouse)
+        self._arrival_log = source_tables(pipeline, warehouse).arrival_log
 
     def sizes(self, day: date) -> str:
         """How many of the windows that a day closed have how many records.
@@ -104,15 +105,22 @@ class WindowPlots:
         for episode in episodes:
             # A null key and an empty text are shown alike, and are two keys.
             of_key.setdefault(repr(episode.key), []).append(episode)
+        watermark_ms = watermark_after_ms(self._log, day)
+        delay_ms = self._windows.spec.close_delay_ms
+        closed_ms = None if watermark_ms is None else watermark_ms - delay_ms
         for of_one in list(of_key.values())[:MOST_KEYS]:
             rule = of_one[0].rule
             of_rule = [episode for episode in of_one if episode.rule == rule]
             measure = measure_of(self._windows.alerts[rule], self._numbers)
-            yield strip_of_day(self._final, of_rule, measure, day)
+            yield strip_of_day(self._final, of_rule, measure, day, closed_ms)
 
     @cached_property
     def _final(self) -> ReadableTable:
         return self._open(self._tables.final_windows)
+
+    @cached_property
+    def _log(self) -> tuple[LogPart, ...]:
+        return log_parts(self._arrival_log, self._open)
 
     @cached_property
     def _alerts(self) -> ReadableTable:

@@ -169,7 +169,7 @@ def _of_windows(
         episodes = follow_silences(
             episodes, final, windows, state.close_time_ms, _MOST_SILENCES, severities
         )
-        around = _around(pipeline, windows, final, episodes)
+        around = _around(pipeline, windows, final, episodes, state.close_time_ms)
     return WindowsReport(
         name=state.name,
         windows=windows,
@@ -183,7 +183,11 @@ def _of_windows(
 
 
 def _around(
-    pipeline: Pipeline, windows: Windows, final: LocalTable, episodes: Episodes
+    pipeline: Pipeline,
+    windows: Windows,
+    final: LocalTable,
+    episodes: Episodes,
+    closed_ms: int | None,
 ) -> tuple[tuple[Episode, Strip], ...]:
     """The windows around the worst episodes, without episodes of rules that no longer exist."""
     numbers = numeric_columns(pipeline, windows)
@@ -193,7 +197,11 @@ def _around(
         (
             episode,
             strip_around(
-                final, episode, measure_of(windows.alerts[episode.rule], numbers), length_ms
+                final,
+                episode,
+                measure_of(windows.alerts[episode.rule], numbers),
+                length_ms,
+                closed_ms,
             ),
         )
         for episode in islice(known, MOST_KEYS)

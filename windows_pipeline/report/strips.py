@@ -13,10 +13,18 @@ from windows_pipeline.query.tables.wanted_files import Span, Wanted
 from windows_pipeline.report.episodes import Bounds, Episode
 from windows_pipeline.report.measures import Measure
 
+_NEXT = 1_000
+"""A window whose end is inclusive touches the one that starts a millisecond later."""
 _LEAST_AROUND = timedelta(minutes=1)
 
 
-def strip_around(final: ReadableTable, episode: Episode, measure: Measure, length_ms: int) -> Strip:
+def strip_around(
+    final: ReadableTable,
+    episode: Episode,
+    measure: Measure,
+    length_ms: int,
+    closed_ms: int | None = None,
+) -> Strip:
     """The windows of an episode, and as many before and after it.
 
     Args:
@@ -24,6 +32,7 @@ def strip_around(final: ReadableTable, episode: Episode, measure: Measure, lengt
         episode: The episode.
         measure: What to draw.
         length_ms: The length of a window; 0 if windows have none.
+        closed_ms: The close time of the newest day; None if it is not known.
     """
     length = timedelta(milliseconds=length_ms)
     around = max(episode.last - episode.first, 3 * length, _LEAST_AROUND)
@@ -31,11 +40,16 @@ def strip_around(final: ReadableTable, episode: Episode, measure: Measure, lengt
     last = microseconds(episode.last) + around // timedelta(microseconds=1)
     wanted = Wanted(final.key.one(episode.key, "key"), {"window_end": Span(first, last)})
     title = f"{episode.key_text or 'all records'} · {measure.column}"
-    return _strip(final, wanted, measure, episode.windows, title)
+    until_ms = None if closed_ms is None else min(closed_ms, last // 1_000)
+    return _strip(final, wanted, measure, episode.windows, title, until_ms)
 
 
 def strip_of_day(
-    final: ReadableTable, episodes: Sequence[Episode], measure: Measure, day: date
+    final: ReadableTable,
+    episodes: Sequence[Episode],
+    measure: Measure,
+    day: date,
+    closed_ms: int | None = None,
 ) -> Strip:
     """The windows of a key that a day closed, with the alerts of one of its rules.
 
@@ -44,12 +58,13 @@ def strip_of_day(
         episodes: The key's episodes of the rule, at least one.
         measure: What to draw.
         day: The arrival day.
+        closed_ms: The close time after the day; None if it is not known.
     """
     first = episodes[0]
     wanted = Wanted(final.key.one(first.key, "key"), days=frozenset((day,)))
     broken: set[Bounds] = set().union(*(episode.windows for episode in episodes))
     title = f"{first.key_text or 'all records'} · {measure.column} · {first.rule}"
-    return _strip(final, wanted, measure, broken, title)
+    return _strip(final, wanted, measure, broken, title, closed_ms)
 
 
 def _strip(
@@ -58,14 +73,22 @@ def _strip(
     measure: Measure,
     broken: Collection[Bounds],
     title: str,
+    until_ms: int | None,
 ) -> Strip:
-    names = list(dict.fromkeys(("window_start", "window_end", measure.column)))
+    names = list(dict.fromkeys(("window_start", "window_end", "record_count", measure.column)))
     rows = final.read(wanted, columns=names)
     alerts = {(microseconds(start), microseconds(end)) for start, end in broken}
     starts, ends = (rows[name].cast("int64").to_pylist() for name in names[:2])
-    points = [
-        Point(end // 1_000, float(value), (start, end) in alerts)
-        for start, end, value in zip(starts, ends, rows[measure.column].to_pylist(), strict=True)
-        if value is not None and isfinite(value)
-    ]
-    return Strip(title, points, measure.threshold, measure.keeps_smallest)
+    counts, values = (rows[name].to_pylist() for name in ("record_count", measure.column))
+    points: list[Point] = []
+    before: int | None = None  # the end of the window before, if it has a value
+    in_order = sorted(zip(ends, starts, counts, values, strict=True), key=lambda row: row[:2])
+    for end, start, count, value in in_order:
+        if value is None or not isfinite(value):
+            before = None
+            continue
+        joins = before is not None and start <= before + _NEXT
+        is_alert = (start, end) in alerts
+        points.append(Point(end // 1_000, float(value), is_alert, joins, is_silence=count == 0))
+        before = end
+    return Strip(title, points, measure.threshold, measure.keeps_smallest, until_ms)

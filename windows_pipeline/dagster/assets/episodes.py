@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import dagster as dg
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.dagster.assets.checks import check_of_days
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
-from windows_pipeline.incremental.alerts import episodes, standing
-from windows_pipeline.incremental.arrival_units import Facts
-from windows_pipeline.incremental.whole_episodes import whole_episodes
+from windows_pipeline.incremental.silences import MOST_SILENCES_MS, has_silences
 from windows_pipeline.jobs import AlertsJob
+from windows_pipeline.jobs.day_episodes import DayEpisodes, days_of_alerts
 from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.query.tables.keys import key_text
 from windows_pipeline.report.words import episode_state, instant_text, trace_command
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.instants import timestamp_to_ms
-from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.tables import window_tables
 from windows_pipeline.text.markdown import code, plain
 
@@ -43,9 +41,7 @@ class EpisodeChecks:
         self._pipeline = pipeline
         self._name = windows_name
         self._windows = pipeline.windows[windows_name]
-        self._alerts = tables.alerts
-        self._final = tables.final_windows
-        self._rules = job.rules
+        self._job = job
         self._asset = asset_key(tables.alerts)
 
     @property
@@ -59,77 +55,71 @@ class EpisodeChecks:
             for name in self._windows.alerts
         ]
 
+    def all_days(self, spark: SparkSession) -> list[date]:
+        """The days whose alerts are computed."""
+        return days_of_alerts(self._job, spark)
+
     def evaluations(
         self,
         spark: SparkSession,
         days: Sequence[date],
         names: Collection[str],
-        facts: Mapping[date, Facts],
+        *,
+        corrected: bool = False,
     ) -> Iterator[dg.AssetCheckEvaluation]:
         """The evaluations of each rule on each day.
+
+        Where the days end a silence of an earlier day, that day is evaluated again, so that it
+        shows when the silence ended.
 
         Args:
             spark: The session.
             days: The days, whose alerts are published.
             names: The names of the checks to evaluate.
-            facts: What the job reports of days: how far windows are closed.
+            corrected: Whether a correction changed the days; then all days are evaluated again
+                whose silences it may have ended, or opened again.
         """
         rules = [rule for rule in self._windows.alerts if f"{_PREFIX}{rule}" in names]
-        closed_ms = {
-            day: closed
-            for day in days
-            if isinstance(closed := facts.get(day, {}).get("closed_through_ms"), int)
+        if not rules or not days:
+            return
+        arrivals = self._job.arrivals(self._job.arrived(spark))
+        listed = DayEpisodes(self._job, spark, arrivals, days)
+        if corrected:
+            later = set(listed.following).intersection(self.all_days(spark))
+            listed = replace(listed, days=sorted(later.union(days)))
+        yield from self._of_days(listed, {(day, rule) for day in listed.days for rule in rules})
+        changed = {
+            (day, rule) for day, rule in listed.changed_before(corrected=corrected) if rule in rules
         }
-        found = self._found(spark, days, closed_ms) if rules else {}
-        for day in days:
-            for rule in rules:
-                rows = found.get((day, rule), [])
-                yield self._evaluation(rule, rows, day)
+        if changed:
+            earlier = replace(listed, days=sorted({day for day, _ in changed}))
+            yield from self._of_days(earlier, changed)
 
-    def _found(
-        self, spark: SparkSession, days: Sequence[date], closed_ms: Mapping[date, int]
-    ) -> dict[tuple[date, str], list[Row]]:
-        """The worst episodes of each day and rule, with the number of all of them."""
-        alerts = standing(self._alerts.of_arrival_units(spark, days))
-        lasted = self._lasted(spark, days, episodes(alerts, by=["arrival_unit"]), closed_ms)
-        of_day = Window.partitionBy("arrival_unit", "rule")
-        # Among equally bad episodes the longest comes first: silences often have equal severities.
-        length = timestamp_to_ms("until") - timestamp_to_ms("episode_start")
-        worst = of_day.orderBy(F.desc_nulls_last("severity"), length.desc(), "episode_start", "key")
-        ranked = (
-            lasted.withColumns(
-                {"rank": F.row_number().over(worst), "all": F.count("*").over(of_day)}
-            )
-            .where(F.col("rank") <= _SHOWN)
-            .orderBy("rank")
-        )
-        found: dict[tuple[date, str], list[Row]] = {}
-        for row in ranked.collect():
-            found.setdefault((row["arrival_unit"], row["rule"]), []).append(row)
-        return found
+    def _of_days(
+        self, listed: DayEpisodes, wanted: Collection[tuple[date, str]]
+    ) -> Iterator[dg.AssetCheckEvaluation]:
+        """The evaluations of some days and rules."""
+        found = _worst(listed.listed())
+        for day in listed.days:
+            for rule in self._windows.alerts:
+                if (day, rule) in wanted:
+                    rows = found.get((day, rule), [])
+                    yield self._evaluation(rule, rows, day, listed.closed_ms(day))
 
-    def _lasted(
-        self,
-        spark: SparkSession,
-        days: Sequence[date],
-        found: DataFrame,
-        closed_ms: Mapping[date, int],
-    ) -> DataFrame:
-        """Adds until when each episode lasts, and whether it is open, as of the last day."""
-        schema = "arrival_unit date, _closed_ms bigint"
-        closes = small_frame(spark, closed_ms.items(), schema)
-        joined = join_on(found, closes, ["arrival_unit"], "left")
-        final = self._final.of_arrival_units(spark, days)
-        spec, closed = self._windows.spec, F.col("_closed_ms")
-        return whole_episodes(joined, final, spec, self._rules, closed)
-
-    def _evaluation(self, rule: str, rows: list[Row], day: date) -> dg.AssetCheckEvaluation:
-        number = rows[0]["all"] if rows else 0
+    def _evaluation(
+        self, rule: str, rows: list[Row], day: date, closed_ms: int | None
+    ) -> dg.AssetCheckEvaluation:
+        number, earlier = (rows[0]["all"], rows[0]["earlier"]) if rows else (0, 0)
         declared = self._windows.alerts[rule]
         metadata: dict[str, dg.MetadataValue] = {
             "episodes": dg.MetadataValue.int(number),
             "rule": dg.MetadataValue.text(declared.when),
         }
+        if has_silences(self._windows.spec):
+            metadata["silences_of_earlier_days"] = dg.MetadataValue.int(earlier)
+            if closed_ms is not None:
+                since_ms = closed_ms - MOST_SILENCES_MS
+                metadata["silences_since"] = dg.MetadataValue.timestamp(since_ms / 1_000)
         shown = [self._shown(row) for row in rows]
         if shown:
             schema = dg.TableSchema([dg.TableColumn(name) for name in _COLUMNS])
@@ -139,7 +129,7 @@ class EpisodeChecks:
             asset_key=self._asset,
             check_name=f"{_PREFIX}{rule}",
             passed=not rows,
-            description=_summary(number, shown[0]) if shown else "no episode",
+            description=_summary(rows[0], shown[0], day) if shown else "no episode",
             metadata=metadata,
             severity=dg.AssetCheckSeverity.WARN,
             blocking=False,
@@ -173,21 +163,56 @@ class EpisodeChecks:
         return [name for name in names if name in worst]
 
 
-def _summary(number: int, worst: Mapping[str, str]) -> str:
-    """The number of episodes and the worst of them, in Markdown."""
+def _worst(listed: DataFrame) -> dict[tuple[date, str], list[Row]]:
+    """The worst episodes of each day and rule, with the number of all, and of earlier ones."""
+    of_day = Window.partitionBy("listed_on", "rule")
+    # Among equally bad episodes the longest comes first: silences often have equal severities.
+    length = timestamp_to_ms("until") - timestamp_to_ms("episode_start")
+    worst = of_day.orderBy(F.desc_nulls_last("severity"), length.desc(), "episode_start", "key")
+    is_earlier = F.col("arrival_unit") < F.col("listed_on")
+    ranked = (
+        listed.withColumns(
+            {
+                "rank": F.row_number().over(worst),
+                "all": F.count("*").over(of_day),
+                "earlier": F.count_if(is_earlier).over(of_day),
+            }
+        )
+        .where(F.col("rank") <= _SHOWN)
+        .orderBy("rank")
+    )
+    found: dict[tuple[date, str], list[Row]] = {}
+    for row in ranked.collect():
+        found.setdefault((row["listed_on"], row["rule"]), []).append(row)
+    return found
+
+
+def _summary(row: Row, worst: Mapping[str, str], day: date) -> str:
+    """The number of episodes and the worst of them, in Markdown.
+
+    Args:
+        row: The worst episode.
+        worst: What is shown of it.
+        day: The day that lists it.
+    """
+    number, earlier = row["all"], row["earlier"]
     noun = "episode" if number == 1 else "episodes"
+    of_earlier = f" ({earlier:,} of earlier days)" if earlier else ""
     severity = f", severity {worst['severity']}" if worst["severity"] else ""
     state = f", {worst['state']}" if worst["state"] else ""
+    if row["is_open"] and row["ends_empty"]:
+        state += f" at the close of {day}"
     text = f"{worst['key']}, from {worst['from']} to {worst['to']}{severity}{state}"
-    return f"{number:,} {noun}, the worst: {plain(text)}"
+    return f"{number:,} {noun}{of_earlier}, the worst: {plain(text)}"
 
 
 def _described(windows: Windows, name: str) -> str:
     """The description of a rule's check, with the rule's fields for people."""
     rule = windows.alerts[name]
+    silent = ", and of silences of earlier days that go on" if has_silences(windows.spec) else ""
     text = (
         "Warns of each day on which windows became final that break the rule "
-        f"{code(rule.when)}. Its severity is {code(rule.severity)}."
+        f"{code(rule.when)}{silent}. Its severity is {code(rule.severity)}."
     )
     if rule.description:
         text = f"{plain(rule.description)}\n\n{text}"

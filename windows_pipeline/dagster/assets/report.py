@@ -95,7 +95,7 @@ class ResultEvents:
         counts = correction_metadata(result, cause)
         again = "the same correction again"
         for name, of_job in result.results:
-            yield from self._checks(name, of_job, again)
+            yield from self._checks(name, of_job, again, corrected=True)
             for table_name in of_job.versions:
                 table = self._tables.get(table_name)
                 if table is None:
@@ -133,10 +133,12 @@ class ResultEvents:
     ) -> Iterator[dg.AssetCheckEvaluation]:
         """The checks of published days of the table of a name, and the episodes of its alerts."""
         yield from self.of_checks(name, results, days)
+        yield from self._of_episodes(name, days)
+
+    def of_all_episodes(self, name: str) -> Iterator[dg.AssetCheckEvaluation]:
+        """The episodes of all computed days, if the table of the name is that of alerts."""
         if name in self._episodes:
-            checks = self._episodes[name]
-            names = [spec.name for spec in checks.specs]
-            yield from checks.evaluations(self._spark, days, names, {})
+            yield from self._of_episodes(name, self._episodes[name].all_days(self._spark))
 
     def of_checks(
         self, name: str, results: Sequence[CheckResult], days: Sequence[date]
@@ -173,7 +175,7 @@ class ResultEvents:
             )
 
     def _checks(
-        self, name: str, result: JobResult, again: str
+        self, name: str, result: JobResult, again: str, *, corrected: bool = False
     ) -> Iterator[dg.AssetCheckEvaluation]:
         """A job's checks and, if it published alerts, the days' episodes.
 
@@ -181,6 +183,7 @@ class ResultEvents:
             name: The name of the job's first table.
             result: The job's result.
             again: What to do again if it published nothing.
+            corrected: Whether the job belongs to a correction.
         """
         days = sorted(result.days)
         then = (
@@ -189,10 +192,17 @@ class ResultEvents:
             else once_blocked(self._pipeline, again, result.checks)
         )
         yield from rules_evaluations(asset_key(self._tables[name]), result.checks, days, then)
-        if result.published and name in self._episodes:
+        if result.published:
+            yield from self._of_episodes(name, days, corrected=corrected)
+
+    def _of_episodes(
+        self, name: str, days: Sequence[date], *, corrected: bool = False
+    ) -> Iterator[dg.AssetCheckEvaluation]:
+        """The episodes of days, if the table of the name is that of alerts."""
+        if name in self._episodes:
             checks = self._episodes[name]
             names = [spec.name for spec in checks.specs]
-            yield from checks.evaluations(self._spark, days, names, result.facts)
+            yield from checks.evaluations(self._spark, days, names, corrected=corrected)
 
     def _materializations(
         self, table: Table, result: JobResult, more: Mapping[date, Metadata] | None = None

@@ -24,7 +24,6 @@ from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, days_of
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.incremental.arrival_units import Facts
 from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_text
@@ -86,7 +85,9 @@ def step(
             found = check_published(job, session, days) if RULES in _checked(context) else None
             then = once_published(pipeline)
             checked = [] if found is None else [*rules_evaluations(main, found, days, then)]
-            checked += _episodes(context, episode_checks, session, days, {})
+            if episode_checks is not None and not _has_days(context.op_execution_context):
+                days = episode_checks.all_days(session)
+            checked += _episodes(context, episode_checks, session, days)
             yield from with_targets(context.instance, checked)
             return
         context.log.info(f"{job.tables[0].name}: {days_text(days)}")
@@ -106,7 +107,7 @@ def step(
         if not result.published:
             yield from with_targets(context.instance, checked)
             raise _not_published(pipeline, job, result, days)
-        checked += _episodes(context, episode_checks, session, days, result.facts)
+        checked += _episodes(context, episode_checks, session, days)
         _warn_of_blocked_days(context, result)
         for table in job.tables:
             if asset_key(table) in selected:
@@ -145,17 +146,18 @@ def _episodes(
     checks: EpisodeChecks | None,
     spark: SparkSession,
     days: Sequence[date],
-    facts: Mapping[date, Facts],
 ) -> Iterator[dg.AssetCheckEvaluation]:
     if checks is not None:
-        yield from checks.evaluations(spark, days, _checked(context), facts)
+        yield from checks.evaluations(spark, days, _checked(context))
 
 
 def days_of_run(context: dg.OpExecutionContext, job: Job, spark: SparkSession) -> list[date]:
     """The days of a run; all published days for a run without partitions, as of checks alone."""
-    if context.has_partition_key or context.has_partition_key_range:
-        return days_of(context.partition_keys)
-    return published_days(job, spark)
+    return days_of(context.partition_keys) if _has_days(context) else published_days(job, spark)
+
+
+def _has_days(context: dg.OpExecutionContext) -> bool:
+    return context.has_partition_key or context.has_partition_key_range
 
 
 def _not_published(

@@ -92,7 +92,8 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             if not days:
                 continue
             results = check_published(job, session, days, recount=True)
-            yield from in_order(context.instance, events.of_checks(name, results, days))
+            evaluations = [*events.of_checks(name, results, days), *events.of_all_episodes(name)]
+            yield from in_order(context.instance, evaluations)
             wrong = [found for found in results if not found.passed and not found.check.is_warning]
             failed += [f"{name} {found.check.name}" for found in wrong]
             context.log.info(f"{name}: {len(results)} rules, {len(wrong)} fail")

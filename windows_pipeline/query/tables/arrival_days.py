@@ -84,6 +84,16 @@ class Watermarks:
         return self._of_day.get(at[0])
 
 
+def watermark_after_ms(log: tuple[LogPart, ...], day: date | None) -> int | None:
+    """The watermark after a day, which never falls (rule A4); None if it is not known."""
+    known = [
+        part.watermark_ms
+        for part in log
+        if part.watermark_ms is not None and day is not None and part.arrival_unit <= day
+    ]
+    return max(known, default=None)
+
+
 def _in_ms(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Converts timestamps to milliseconds since 1970; other columns stay unchanged."""
     if not pa.types.is_timestamp(values.type):
