@@ -216,6 +216,17 @@ class DagsterPages:
         expect(picture).to_have_js_property("complete", value=True)
         assert picture.evaluate("image => image.naturalWidth") > 0
 
+    def reload_definitions(self) -> None:
+        """Has Dagster read the pipelines' files again."""
+        self.open_graph()
+        self._page.get_by_role("button", name="Reload definitions").click()
+        expect(self._page.get_by_text("reloaded!")).to_be_visible()
+
+    def shows_request(self, asset: str, days: int) -> None:
+        """The asset's tab Automation has an evaluation that requested so many days."""
+        self._page.goto(f"{self._address}/assets/flights/{asset}?view=automation")
+        expect(self._page.get_by_text(f"{days} requested", exact=True)).to_be_visible()
+
     def open_sensor(self, name: str) -> None:
         """Opens the page of a sensor."""
         self._page.goto(f"{self._address}/locations/windows_pipeline/sensors/{name}")

@@ -13,20 +13,24 @@ from typing import Any
 
 import dagster as dg
 import pytest
+import yaml
 from deltalake import DeltaTable
 
 from tests.browser.conftest import OWN_CHECK, Shared
 from tests.browser.dagster_pages import DagsterPages, instant_text
+from tests.browser.waiting import wait_until
 from tests.support.pipelines import DERIVED, Project, day
 from tests.support.stored_rows import named_rows
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import firing_tables
+from windows_pipeline.storage.tables import firing_tables, window_tables
 
 OF_SOURCE = ("raw_events", "rejected_records", "arrival_log")
 WITH_RULES = ("raw_events", "hourly/keyed_windows", "hourly/final_windows", "hourly/firings")
 """The assets whose only check is that of their table's rules."""
 GRACE = timedelta(hours=6)
 HOUR = timedelta(hours=1)
+_FILLED_S = 240
+"""How long a definition may take to be filled, the sensor's ticks included."""
 
 
 def of_firings(project: Project) -> list[Table]:
@@ -283,3 +287,35 @@ def test_a_failing_check_shows_why_and_what_to_do(
     pages.shows_passed_day("raw_events", "rules", refused)
     pages.open_graph()
     pages.shows_asset("raw_events", "1 / 1 Passed")
+
+
+def test_a_new_definition_is_filled_by_automation_conditions(
+    three_days: Project, pages: DagsterPages
+) -> None:
+    """Rule H1: the sensor that is switched on requests the ingested days, in one run."""
+    file = three_days.folder / "pipelines" / "flights.yaml"
+    declared = yaml.safe_load(file.read_text())
+    aggregates = {"worst": "max(dep_delay)"}
+    of_hours = {"kind": "tumbling", "size": "1 hour", "grace": "1 day", "aggregates": aggregates}
+    declared["windows"]["hours"] = of_hours
+    file.write_text(yaml.safe_dump(declared))
+    pages.reload_definitions()
+    pages.open_sensor("flights_automation")
+    pages.switch(on=True)
+    tables = window_tables(three_days.pipeline, "hours", three_days.settings.warehouse)
+    wait_until(lambda: Path(tables.alerts.location).is_dir(), _FILLED_S, "the alerts of hours")
+    pages.open_sensor("flights_automation")
+    pages.switch(on=False)
+
+    ingested = {row["arrival_unit"] for row in named_rows(three_days.source.arrival_log)}
+    pages.shows_request("hours/final_windows", len(ingested))
+    worst: dict[tuple[str, datetime], float] = {}
+    records = [record for of_day in ingested for record in landed(three_days, of_day)]
+    closed = max(map(departed, records)) - timedelta(days=1)
+    for record in records:
+        start = departed(record).replace(minute=0, second=0, microsecond=0)
+        if start + HOUR <= closed:
+            name = record["origin"], start
+            worst[name] = max(record["dep_delay"], worst.get(name, record["dep_delay"]))
+    found = named_rows(tables.final_windows, ["key", "window_start", "worst"])
+    assert {(row["key"], row["window_start"]): row["worst"] for row in found} == worst
