@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import dagster as dg
 
 from windows_pipeline.dagster.assets.checks import check_of_days
-from windows_pipeline.dagster.assets.targets import in_order, with_targets
+from windows_pipeline.dagster.assets.event_order import in_order, with_targets
 
 DAYS = dg.DailyPartitionsDefinition("2026-11-20", end_date="2026-11-24")
 KEY = dg.AssetKey("table")

@@ -420,6 +420,36 @@ def test_the_design_follows_a_record_through_functions_that_are_there() -> None:
         assert set(inline_code(functions)) <= there, functions
 
 
+def test_a_docstring_names_the_module_that_a_function_is_in() -> None:
+    """As `bad_files.bad_file_in`, where the library has a function of that name."""
+    modules: dict[str, set[str]] = {}
+    for path in (ROOT / "windows_pipeline").rglob("*.py"):
+        for name in re.findall(r"^def (\w+)", path.read_text(), re.MULTILINE):
+            modules.setdefault(name, set()).update((path.stem, path.parent.name))
+    named = [
+        (module, name)
+        for path in (ROOT / "windows_pipeline").rglob("*.py")
+        for module, name in re.findall(r"`([a-z_]+)\.([a-z_]+)`", path.read_text())
+    ]
+    known = [one for one in named if one[0] != "pyarrow" and one[1] in modules]
+    assert len(known) > 10
+    assert [one for one in known if one[0] not in modules[one[1]]] == []
+
+
+def test_the_code_has_what_the_guide_for_changes_names() -> None:
+    """Functions and constants, such as `_ends`, which are no paths."""
+    code = "".join(
+        path.read_text()
+        for folder in ("windows_pipeline", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    there = set(re.findall(r"\w+", code))
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = {one for one in inline_code(text) if re.fullmatch(r"_?[A-Za-z]+(_[A-Za-z]+)+_?", one)}
+    assert len(named) > 20
+    assert named - there == set()
+
+
 @pytest.mark.parametrize(
     ("page", "most_words", "most_lines"), [("design.md", 1480, 168), ("performance.md", 520, 50)]
 )

@@ -278,7 +278,7 @@ def test_the_fix_fits_the_field(tmp_path: Path, old: str, new: str, fix: str) ->
         (".inf", "is not a duration; write a number and a unit, such as '10 minutes'"),
         ("-.inf", "is not a duration; write a number and a unit, such as '10 minutes'"),
         ("-5", "is negative, and has no unit; write a duration such as '10 minutes'"),
-        ("1.5", "is not whole, and has no unit; write such as '1 second 500 ms'"),
+        ("1.5", "is not whole, and has no unit; write a duration such as '1 second 500 ms'"),
         ("0", "has no unit; write '0 seconds' or, if it must be above zero, such as '10 minutes'"),
         ("2.0", "has no unit; write a unit, as in '2 minutes' or '2 hours'"),
         ("1000000000000", "has no unit; write a unit, as in '10 minutes' or '10 hours'"),

@@ -53,7 +53,7 @@ def policy_of(case: Case) -> Policy:
 
 
 def in_flinks_words(case: Case, firing: Firing, stream_times: list[int]) -> dict[str, Any]:
-    """Watermark: stream time less out-of-orderness less 1; a record meets the one before it."""
+    """Watermark: stream time less out-of-orderness less 1, as the record before left it."""
     by_record = firing.cause == "record"
     watermark: int | str | None = "end"
     if firing.after is not None:
@@ -161,7 +161,7 @@ def test_windows_that_overlap_share_their_panes(length: int, panes: str) -> None
     for policy in (sliding, hopping):
         stand, fired_ = copies_and_firings(late, policy._replace(lateness=length))
         assert stand <= len(late) + 2 * fired_
-    # A key that comes late as a whole, all in grace: windows are made when they have passed.
+    # All records of a key are behind, within the grace: their windows have passed already.
     behind = [("b", 2 * len(in_order)), *in_order]
     stand, fired_ = copies_and_firings(behind, sliding._replace(lateness=10**6, late=False))
     assert stand <= fired_

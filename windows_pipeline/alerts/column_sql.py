@@ -80,8 +80,8 @@ _CALLS: dict[type[exp.Expr], tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     exp.Substring: ("SUBSTRING", ("this",), ("start", "length")),
     exp.Nullif: ("NULLIF", ("this", "expression"), ()),
 }
-"""Functions that fail only where an operand does: Spark's name, and sqlglot's of the operands and
-of the literals after them."""
+"""Functions that fail only where an operand does: the name in Spark, then sqlglot's names of the
+operands, and of the literals that follow them."""
 
 
 class ColumnSql(NamedTuple):
@@ -324,7 +324,7 @@ class _Writer:
     def _branches(
         self, branches: Iterable[tuple[exp.Expr, exp.Expr]], otherwise: exp.Expr | None
     ) -> _Part:
-        """Computes only the conditions up to the first true condition, and that one's value."""
+        """Computes conditions in order, until one is true; then its value alone."""
         parts = [(self.part(condition), self.part(value)) for condition, value in branches]
         last = _Part("NULL") if otherwise is None else self.part(otherwise)
         whens = " ".join(f"WHEN {when.value} THEN {then.value}" for when, then in parts)

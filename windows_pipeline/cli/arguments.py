@@ -125,7 +125,9 @@ def parsed_days(first: str | None, last: str | None) -> tuple[date | None, date 
     from_day = None if first is None else parsed_day("--from", first)
     to_day = None if last is None else parsed_day("--to", last)
     if from_day and to_day and to_day < from_day:
-        raise typer.BadParameter(f"--to {to_day} must not be before --from {from_day}")
+        raise typer.BadParameter(
+            f"--to {to_day} must not be before --from {from_day}; swap them, or leave one out"
+        )
     return from_day, to_day
 
 

@@ -182,7 +182,10 @@ def forget(
     settings, found = declared(pipeline)
     forgotten = parsed_day("DAY", day)
     if not found.source.by_days:
-        raise ValueError(f"{pipeline} follows its source, and has no days that can be removed")
+        raise ValueError(
+            f"{pipeline} follows its source as a stream, and only the days of landed files can be "
+            f"removed; to compute all tables again: windows-pipeline rebuild {pipeline}"
+        )
     begin(context, f"{pipeline}: forgetting {forgotten}")
     from windows_pipeline.cli.jobs.tables import forget_ingested
     from windows_pipeline.storage.writer_lock import writing

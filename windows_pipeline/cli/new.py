@@ -145,7 +145,9 @@ def _ask(question: str, guess: str | None, choose: _Choose) -> None:
 
 def _positive(option: str, ms: int) -> int:
     if ms <= 0:
-        raise ValueError(f"{option}: must be above zero, but is not; write such as '1 hour'")
+        raise ValueError(
+            f"{option}: must be above zero, but is not; write a duration such as '1 hour'"
+        )
     return ms
 
 

@@ -42,7 +42,7 @@ _EMAIL = re.compile(r"[\w.+-]{1,100}@[\w-]{1,100}(\.[\w-]{1,100})+", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 _URL = re.compile(r"https?://[^\s<>\"'`\\]{1,2000}")
 _LARGEST_SHOWN = 1_000_000
-"""The largest number that an error repeats with a unit of its own."""
+"""An error suggests a unit for a larger number with the number 10 instead."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -123,7 +123,7 @@ def _without_unit(number: float) -> str:
         return "is negative, and has no unit; write a duration such as '10 minutes'"
     whole = int(number)
     if whole != number:
-        return "is not whole, and has no unit; write such as '1 second 500 ms'"
+        return "is not whole, and has no unit; write a duration such as '1 second 500 ms'"
     if whole == 0:
         return "has no unit; write '0 seconds' or, if it must be above zero, such as '10 minutes'"
     shown = whole if whole <= _LARGEST_SHOWN else 10

@@ -17,7 +17,7 @@ NEXT_RECORD = "_next_record"
 SEEN = ("key", "window_end", "record_count")
 """The columns of final windows that show silences and their ends."""
 MOST_SILENCES_MS = 32 * 86_400_000
-"""Most silences are shorter than this; it bounds how far back silences are looked for at once."""
+"""Checks of days list a silence no longer than this, and a day's job looks back so far first."""
 
 
 def has_silences(spec: PipelineWindows) -> bool:

@@ -26,14 +26,14 @@ def whole_episodes(
     rules: Mapping[str, RuleSql],
     closed_ms: Column,
 ) -> DataFrame:
-    """Adds until when each episode lasts, and whether it is open.
+    """Adds when each episode ends, and whether it is open.
 
     Args:
         found: Rows of `episodes`.
-        final: The final windows up to the moment of which the answer is.
+        final: The final windows up to the time for which the episodes are computed.
         spec: The windows.
         rules: The rules by name.
-        closed_ms: The close time at that moment, of columns of `found`; null if it is not known.
+        closed_ms: The close time then, from columns of `found`; null if it is not known.
 
     Returns:
         The columns of `found`, `until` and `is_open`. `until` is the end of the episode's last
@@ -63,7 +63,7 @@ def episodes_of_days(
 
     Args:
         found: Rows of `episodes` by `arrival_unit`.
-        final: The final windows up to the moment of which the answer is.
+        final: The final windows up to the time for which the episodes are computed.
         spec: The windows.
         rules: The rules by name.
         days: `listed_on` (date) and `_closed_ms` (bigint: the close time after the day, or null).

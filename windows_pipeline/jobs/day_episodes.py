@@ -109,7 +109,7 @@ class DayEpisodes:
             return None
         alerts = standing(self._alerts(before))
         silent = alerts.where(F.col("record_count") == 0).select(*_OF_DAY, "window_end")
-        # Most keys have records shortly before, so that the second look is at a few, or at none.
+        # Most silent keys have a record on the day before, so the second pass looks at few keys.
         for days in (before[-1:], before):
             first = silent.agg(F.min("arrival_unit")).collect()[0][0]
             if first is None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.query.current import current_windows
-from windows_pipeline.query.slices import slices_of
+from windows_pipeline.query.portions import portions_of
 from windows_pipeline.query.stored_window import WATERMARK, FoundWindows
 from windows_pipeline.query.tables.arrival_days import Watermarks, log_parts
 from windows_pipeline.query.tables.keys import KEY, in_order
@@ -113,12 +113,12 @@ class PinnedWindows:
         """
         aggregates = tuple(each.name for each in self._windows.aggregate_list)
         schema = self.table.schema.append(pa.field(WATERMARK, pa.timestamp("us", "UTC")))
-        return FoundWindows(schema, lambda: self._slices(wanted, backward=backward), aggregates)
+        return FoundWindows(schema, lambda: self._portions(wanted, backward=backward), aggregates)
 
-    def _slices(self, wanted: Wanted, *, backward: bool) -> Iterator[pa.Table]:
+    def _portions(self, wanted: Wanted, *, backward: bool) -> Iterator[pa.Table]:
         files = self.table.files(wanted)
         by_end = length_us(self._windows) is not None
-        in_order = slices_of(self.table, wanted, files, self._most_rows, by_end=by_end)
+        in_order = portions_of(self.table, wanted, files, self._most_rows, by_end=by_end)
         for part in reversed(list(in_order)) if backward else in_order:
             rows = self._rows(part, files)
             if rows.num_rows:

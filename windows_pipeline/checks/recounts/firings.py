@@ -25,7 +25,7 @@ def with_previous_and_final(
     Args:
         firings: Rows of the table firings.
         final: The final windows of the same arrival units.
-        arrival_units: The frame that `units.gapless_days_frame` returns.
+        arrival_units: The frame that `arrival_units.gapless_days_frame` returns.
         values: The columns of a result.
 
     Returns:
@@ -65,7 +65,7 @@ def with_their_firings(
     Args:
         final: The final windows.
         firings: Rows of the table firings of the same arrival units.
-        arrival_units: The frame that `units.gapless_days_frame` returns.
+        arrival_units: The frame that `arrival_units.gapless_days_frame` returns.
         values: The columns of a result.
 
     Returns:

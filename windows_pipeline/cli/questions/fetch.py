@@ -63,7 +63,9 @@ def fetch(
     first = None if start_from is None else parsed_instant("--from", start_from)
     last = None if start_to is None else parsed_instant("--to", start_to)
     if first is not None and last is not None and last < first:
-        raise typer.BadParameter(f"--to {start_to} must not be before --from {start_from}")
+        raise typer.BadParameter(
+            f"--to {start_to} must not be before --from {start_from}; swap them, or leave one out"
+        )
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
     if with_open and not found.windows[name].partial_results:

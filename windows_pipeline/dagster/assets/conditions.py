@@ -17,10 +17,9 @@ from windows_pipeline.storage.writer_lock import is_writing
 class DaysToCompute(dg.AutomationCondition[dg.AssetKey]):
     """True for the ingested days that the windows of a definition lack.
 
-    The pipeline's tables say which days these are, not Dagster's events. A missing day blocks later
-    days, which the definition then does not lack (rule A2). A later day that read records of a day
-    which was ingested again is lacking, too (rule E4). While a command writes the pipeline's
-    tables, the condition is false for all days.
+    The pipeline's tables say which days these are, not Dagster's events. A day after a missing day
+    is not requested (rule A2). A day that read records of a day which was ingested again is
+    requested (rule E4). While a command writes the pipeline's tables, no day is.
     """
 
     def __init__(self, pipeline: Pipeline, windows_name: str, settings: Settings) -> None:

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import table_spec
 from windows_pipeline.dagster.assets.checks import failing_rows
+from windows_pipeline.dagster.assets.event_order import Event, in_order
 from windows_pipeline.dagster.assets.report import ResultEvents
-from windows_pipeline.dagster.assets.targets import Event, in_order
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
@@ -67,7 +67,10 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         first = _day(config, "from")
         last = _day(config, "to") if "to" in config else None
         if last is not None and last < first:
-            raise dg.Failure(f"to: must not be before from, {first}, but is {last}")
+            raise dg.Failure(
+                f"to: must not be before from, {first}, but is {last}; write a later day, or leave "
+                "`to` out for all days from that one on"
+            )
         with writing(pipeline, settings.warehouse):
             yield from _corrected(context, spark.spark_session, pipeline, settings, first, last)
 

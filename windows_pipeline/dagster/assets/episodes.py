@@ -211,7 +211,7 @@ def _described(windows: Windows, name: str) -> str:
     rule = windows.alerts[name]
     silent = ", and of silences of earlier days that go on" if has_silences(windows.spec) else ""
     text = (
-        "Warns of each day on which windows became final that break the rule "
+        "Warns of each day that closed a window which breaks the rule "
         f"{code(rule.when)}{silent}. Its severity is {code(rule.severity)}."
     )
     if rule.description:

@@ -18,6 +18,7 @@ from windows_pipeline.dagster.assets.catalogue import column_lineage
 from windows_pipeline.dagster.assets.checks import rules_evaluations
 from windows_pipeline.dagster.assets.correction_metadata import correction_metadata
 from windows_pipeline.dagster.assets.episodes import EpisodeChecks
+from windows_pipeline.dagster.assets.event_order import Event, in_order
 from windows_pipeline.dagster.assets.metadata import (
     Metadata,
     batch_metadata,
@@ -25,7 +26,6 @@ from windows_pipeline.dagster.assets.metadata import (
     run_metadata,
 )
 from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
-from windows_pipeline.dagster.assets.targets import Event, in_order
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.jobs.correction.run import CorrectionResult

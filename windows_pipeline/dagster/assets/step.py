@@ -13,13 +13,13 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import column_lineage, table_spec
 from windows_pipeline.dagster.assets.checks import RULES, rules_evaluations, rules_spec
 from windows_pipeline.dagster.assets.episodes import EpisodeChecks
+from windows_pipeline.dagster.assets.event_order import with_targets
 from windows_pipeline.dagster.assets.metadata import (
     ExtraMetadata,
     Metadata,
     day_metadata,
     run_metadata,
 )
-from windows_pipeline.dagster.assets.targets import with_targets
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, days_of

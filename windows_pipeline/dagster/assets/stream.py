@@ -16,9 +16,9 @@ from windows_pipeline.checks.next_steps import once_published
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import source_key, table_spec
 from windows_pipeline.dagster.assets.checks import rules_evaluations, rules_spec
+from windows_pipeline.dagster.assets.event_order import Event, in_order, with_targets
 from windows_pipeline.dagster.assets.report import ResultEvents
 from windows_pipeline.dagster.assets.step import days_of_run
-from windows_pipeline.dagster.assets.targets import Event, in_order, with_targets
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days

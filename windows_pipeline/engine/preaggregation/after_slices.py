@@ -127,6 +127,8 @@ def _of_values(
             return values
         case Function.FIRST | Function.LAST:
             return _struct({TIME_MS: pa.array(time_ms), VALUE: values}, kind, valid)
+    if aggregate.function not in (Function.SUM, Function.AVG, *VARIANCES):
+        raise ValueError(f"{aggregate.function}: has no partial result of a record; add it here")
     fields: dict[str, pa.Array] = {VALUES: pa.array(valid.astype(np.int64))}
     if kind.get_field_index(POWER) >= 0:
         with_squares = aggregate.function in VARIANCES

@@ -432,7 +432,10 @@ def _require_arrived(job: KeyedWindowsJob, log: ArrivalLog, first: date, last: d
     days = days_from(first, last)
     arrivals = job.arrivals(log)
     if first < arrivals.first_day:
-        raise ValueError(f"from {first}: the pipeline's partitions begin at {arrivals.first_day}")
+        raise ValueError(
+            f"from {first}: the pipeline's partitions begin at {arrivals.first_day}; write that "
+            "day or a later one"
+        )
     if len(arrivals.arrival_units(days)) < len(days):
         raise ValueError(
             f"from {first} to {last}: the raw day {arrivals.next_day} is missing, and no window "

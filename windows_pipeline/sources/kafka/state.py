@@ -41,7 +41,7 @@ def topic_state(spark: SparkSession, topic: KafkaTopic) -> TopicState:
         topic: The topic.
 
     Raises:
-        Py4JJavaError: No broker answers, or it has no such topic; see `kafka_errors.explained`.
+        Py4JJavaError: No broker answers, or it has no such topic; see `errors.explained`.
     """
     answer = ask_topic(spark, topic.client, topic.topic)
     return TopicState(answer.topic_id, answer.offsets)

@@ -92,7 +92,7 @@ def read_topic(spark: SparkSession, topic: KafkaTopic) -> DataFrame:
     """Reads a topic as a stream. Spark must have its Kafka connector: see docs/kafka.md.
 
     A stream with a checkpoint reads each offset once, over all its runs (rule A1). The stream
-    fails if offsets are missing; `kafka_errors.explained` names them.
+    fails if offsets are missing; `errors.explained` names them.
 
     Args:
         spark: A session, in time zone UTC.
@@ -128,7 +128,7 @@ def read_range(
 
     Returns:
         The columns of `read_topic`. A job that reads an offset which is gone, or which does not
-        exist yet, fails; `kafka_errors.explained` names the offset.
+        exist yet, fails; `errors.explained` names the offset.
 
     Raises:
         ValueError: The arguments name different partitions, or an end before its start.

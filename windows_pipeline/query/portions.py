@@ -1,6 +1,6 @@
-"""Cuts a query into slices that are read one after the other, so that no slice has too many rows.
+"""Cuts a query into portions that are read one after the other, so that none has too many rows.
 
-The slices of a query are in its order: those of one key by time, those of several keys by key.
+The portions of a query are in its order: those of one key by time, those of several keys by key.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _END = "window_end"
 _Parts = tuple[Any, ...]
 
 
-def slices_of(
+def portions_of(
     table: ReadableTable,
     wanted: Wanted,
     files: Sequence[FileEntry],
@@ -28,14 +28,14 @@ def slices_of(
     *,
     by_end: bool,
 ) -> Iterator[Wanted]:
-    """Yields the slices of a query, in order; a slice may have no rows.
+    """Yields the portions of a query, in order; one may have no rows.
 
     Args:
         table: The table.
         wanted: The wanted rows.
         files: The files that may have them.
-        most_rows: How many rows a slice should have at most; a key, or an instant, with more rows
-            is one slice.
+        most_rows: How many rows a portion should have at most; a key, or an instant, with more rows
+            is one portion.
         by_end: Whether the order of a key's windows is that of their ends, and all rows of a
             window have the same end.
     """
@@ -43,11 +43,11 @@ def slices_of(
         yield wanted
     elif not wanted.keys.is_one_key:
         counts = _rows_by_key(table, wanted, files)
-        for keys in _key_slices(counts, table.key, most_rows):
+        for keys in _key_portions(counts, table.key, most_rows):
             yield Wanted(keys, wanted.times, wanted.days)
     elif by_end:
         asked = wanted.times.get(_END, Span())
-        for span in _time_slices(files, most_rows):
+        for span in _time_portions(files, most_rows):
             yield Wanted(wanted.keys, {**wanted.times, _END: span.within(asked)}, wanted.days)
     else:
         yield wanted
@@ -57,7 +57,7 @@ def _row_count(file: FileEntry, most_rows: int) -> int:
     return most_rows if file.row_count is None else file.row_count
 
 
-def _time_slices(files: Sequence[FileEntry], most_rows: int) -> list[Span]:
+def _time_portions(files: Sequence[FileEntry], most_rows: int) -> list[Span]:
     """Spans of window ends, one after the other; each cut is where a file begins."""
     known = [
         (file.smallest[_END], _row_count(file, most_rows))
@@ -100,7 +100,7 @@ def _order(value: Any) -> tuple[bool, bool, Any]:
     return (True, is_nan, 0 if is_nan else value)
 
 
-def _key_slices(
+def _key_portions(
     counts: Sequence[tuple[_Parts, int]], column: KeyColumn, most_rows: int
 ) -> Iterator[KeyRange]:
     """Ranges of keys, one after the other."""
