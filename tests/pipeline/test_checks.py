@@ -13,7 +13,7 @@ from typing import NamedTuple
 import dagster as dg
 import pytest
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from tests.support.pipelines import DAYS, DERIVED, Project, day, failed_checks
@@ -265,18 +265,27 @@ def test_changed_alerts_do_not_replace_published_ones(
 ) -> None:
     project = full_run.copy(tmp_path / "missing", derived=True)
     table = project.windows.alerts
-    deleted = table.read(spark).orderBy("window_end", "rule", "key").first()
-    assert deleted is not None
-    same = (F.col("key") == deleted.key) & (F.col("window_end") == deleted.window_end)
-    DeltaTable.forPath(spark, table.location).delete(same & (F.col("rule") == deleted.rule))
+    deleted, other = table.read(spark).orderBy("window_end", "rule", "key").head(2)
+    stored = DeltaTable.forPath(spark, table.location)
+    stored.delete(is_alert(deleted))
+    stored.update(is_alert(other), {"severity": F.expr("severity + 1")})
     left = project.rows("alerts")
     assert any(row[0] == repr(deleted.arrival_unit) for row in left)
     result = run_job(job_of(project, "alerts"), spark, ALL_DAYS)
     assert not result.published
-    assert [found.check.name for found in result.checks if not found.passed] == [
-        "alerts_never_changed"
-    ]
+    [failed] = [found for found in result.checks if not found.passed]
+    assert failed.check.name == "alerts_never_changed"
+    shown = {row["change"]: row for row in failed.sample}
+    assert len(failed.sample) == len(shown) == 2
+    assert shown["added"]["window_end"] == str(deleted.window_end)
+    assert shown["changed"]["severity"] == f"{other.severity + 1} -> {other.severity}"
     assert project.rows("alerts") == left
+
+
+def is_alert(row: Row) -> Column:
+    """Whether a row of alerts is the one that was read."""
+    key = ("key", "window_end", "rule")
+    return reduce(and_, (F.col(name).eqNullSafe(F.lit(row[name])) for name in key))
 
 
 def test_rows_that_fail_a_blocking_check_are_not_published(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from functools import reduce
 from operator import and_
@@ -14,7 +14,11 @@ from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.checks.compare import arrival_units_that_differ, copies_by_frame
 from windows_pipeline.checks.notification_rules import notification_checks, notifications_to_check
 from windows_pipeline.checks.run import Batch, Check
-from windows_pipeline.checks.table_rules import alerts_checks, alerts_history_checks
+from windows_pipeline.checks.table_rules import (
+    ALERTS_NEVER_CHANGED,
+    alerts_checks,
+    alerts_history_checks,
+)
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental import silences
 from windows_pipeline.incremental.alerts import broken_rules, episodes, standing
@@ -27,6 +31,7 @@ from windows_pipeline.jobs.notifications import rows_of_days
 from windows_pipeline.jobs.unfinished_batch import logged_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_arrival_units
+from windows_pipeline.storage.diff import differences
 from windows_pipeline.storage.instants import with_milliseconds
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import computed_days, notifications
@@ -163,10 +168,16 @@ class AlertsJob(WindowsJob):
                 "_previous_episode": F.lag("episode_start").over(before),
             }
         )
-        changes = self._changes(spark, days, rows[0])
+        frames = self._doubtful(spark, days, rows[0])
+        changes = differences(frames["published"], frames["alerts"], self.key_columns)
         batches = [
             Batch("alerts", in_order, alerts_checks(self.windows, self.result_columns)),
-            Batch("alerts_history", changes, alerts_history_checks()),
+            Batch(
+                "alerts_history",
+                self._counted(frames),
+                alerts_history_checks(),
+                changes={ALERTS_NEVER_CHANGED: changes},
+            ),
         ]
         for events in rows[1:]:
             spec, window = self.windows.spec, self.windows.window_key[1:]
@@ -176,16 +187,20 @@ class AlertsJob(WindowsJob):
             batches.append(Batch("notifications", judged, notification_checks(spec)))
         return batches
 
-    def _changes(self, spark: SparkSession, days: Sequence[date], alerts: DataFrame) -> DataFrame:
-        """The alerts of days that changed, with how often each of the compared frames has them."""
+    def _doubtful(
+        self, spark: SparkSession, days: Sequence[date], alerts: DataFrame
+    ) -> dict[str, DataFrame]:
+        """The compared frames on the days whose alerts changed."""
         frames = self._compared(spark, days, alerts)
         compared = ("alerts", "published")
         in_doubt = arrival_units_that_differ({name: frames[name] for name in compared}, compared)
         doubtful = F.col("arrival_unit").isin(*in_doubt) if in_doubt else F.lit(False)
+        return {name: rows.where(doubtful) for name, rows in frames.items()}
+
+    def _counted(self, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """Each alert, with how often each of the frames has it."""
         had = F.col("rows_in_published") + F.col("rows_in_retracted")
-        counted = copies_by_frame(
-            {name: rows.where(doubtful) for name, rows in frames.items()}, self.key_columns
-        )
+        counted = copies_by_frame(frames, self.key_columns)
         return counted.withColumn(
             "_arrival_unit_had", F.sum(had).over(Window.partitionBy("arrival_unit"))
         )
