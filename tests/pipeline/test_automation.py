@@ -124,6 +124,20 @@ def test_a_failed_day_is_requested_again_once_its_records_are_updated(
     assert automated.tick() == set(range(1, DAYS + 1))
 
 
+def test_a_day_that_a_run_still_computes_is_not_requested(automated: Automated) -> None:
+    """Not for any of the tables, though the run has one of them left."""
+    assert automated.run(1, DAYS, windows=False)
+    job = automated.definitions.resolve_job_def("flights_all")
+    run = automated.instance.create_run_for_job(
+        job.get_subset(asset_selection={asset_key(automated.project.windows.alerts)}),
+        tags={"dagster/partition": day(2).isoformat()},
+        status=dg.DagsterRunStatus.STARTED,
+        asset_selection=frozenset({asset_key(automated.project.windows.alerts)}),
+    )
+    assert automated.tick() == {1, *range(3, DAYS + 1)}
+    automated.instance.delete_run(run.run_id)
+
+
 def test_tables_are_those_of_the_windows(automated: Automated) -> None:
     """Neither raw_events nor corrections has a condition: no day is ingested or corrected so."""
     graph = automated.definitions.resolve_asset_graph()

@@ -68,8 +68,8 @@ def windows_condition(
         pipeline: The pipeline.
         windows_name: The definition.
         settings: Where the tables lie.
-        tables: The tables of the definition; where the run of one fails for a day, none of them is
-            requested for it.
+        tables: The tables of the definition; where the run of one fails for a day, or is in
+            progress, none of them is requested for it.
     """
     if not pipeline.source.by_days:
         return None
@@ -78,5 +78,6 @@ def windows_condition(
     begins = to_compute.newly_true() | condition.any_deps_updated()
     failures = (condition.asset_matches(key, condition.execution_failed()) for key in tables)
     handled = reduce(or_, (failed.newly_true() for failed in failures), condition.newly_requested())
-    is_open = condition.in_progress() | condition.any_deps_in_progress()
+    runs = (condition.asset_matches(key, condition.in_progress()) for key in tables)
+    is_open = reduce(or_, runs, condition.any_deps_in_progress())
     return begins.since(handled) & to_compute & ~is_open
