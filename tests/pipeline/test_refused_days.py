@@ -53,6 +53,11 @@ def noted(project: SmallProject) -> list[tuple[str, str]]:
     return [(line["what"], line["text"]) for line in lines]
 
 
+def shown(instance: dg.DagsterInstance, table: str) -> set[str]:
+    """The days of a table's materializations."""
+    return instance.get_materialized_partitions(dg.AssetKey(["p", "w", table]))
+
+
 def test_a_day_landed_again_leads_to_one_correction(
     published: SmallProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +110,9 @@ def test_a_day_landed_again_leads_to_one_correction(
     assert (status, said.count("correction 1 is published")) == (0, 3), said
     with dg.DagsterInstance.get() as instance:
         (run,) = instance.get_runs()
+        # Also the day that the correction found right is green.
+        assert shown(instance, "final_windows") == shown(instance, "alerts") == {FIRST, LAST}
+        assert shown(instance, "corrections") == {FIRST}
         assert (run.job_name, run.is_success) == ("p_in_shell", True)
         assert run.tags["windows-pipeline/command"] == (
             f"windows-pipeline correct p --from {FIRST} --cause TEXT"

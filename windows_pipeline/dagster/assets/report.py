@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 
 import dagster as dg
 from pyspark.sql import SparkSession
@@ -86,12 +87,11 @@ class ResultEvents:
     ) -> Iterator[Event]:
         """The checks of a correction's jobs, and a materialization of each table and day.
 
-        Days of final_windows, alerts and corrections are those that the correction changed; it
-        computes those of other tables again.
+        Days of corrections are those that the correction changed. Of other tables they are all that
+        it computed again, so that a day is green once it is found right.
         """
         tables = window_tables(self._pipeline, windows_name, self._warehouse)
-        changed = {table.name for table in (tables.final_windows, tables.alerts)}
-        changed.add(tables.corrections.name)
+        counted = {table.name for table in (tables.final_windows, tables.alerts)}
         counts = correction_metadata(result, cause)
         again = "the same correction again"
         for name, of_job in result.results:
@@ -100,8 +100,11 @@ class ResultEvents:
                 table = self._tables.get(table_name)
                 if table is None:
                     continue
-                more = counts if table_name in changed else None
-                yield from self._materializations(table, of_job, more)
+                if table == tables.corrections:
+                    yield from self._materializations(table, of_job, counts, list(counts))
+                else:
+                    more = counts if table_name in counted else {}
+                    yield from self._materializations(table, of_job, more)
 
     def of_batch(self, batch: BatchResult) -> Iterator[dg.AssetMaterialization]:
         """A materialization of each table and day that a micro-batch changed.
@@ -205,23 +208,28 @@ class ResultEvents:
             yield from checks.evaluations(self._spark, days, names, corrected=corrected)
 
     def _materializations(
-        self, table: Table, result: JobResult, more: Mapping[date, Metadata] | None = None
+        self,
+        table: Table,
+        result: JobResult,
+        more: Mapping[date, Metadata] = MappingProxyType({}),
+        only: Collection[date] | None = None,
     ) -> Iterator[dg.AssetMaterialization]:
         """One materialization per day; the last one also has the whole table's metadata.
 
         Args:
             table: The table.
             result: The job's result.
-            more: Further metadata, by the only days to report; None to report all days.
+            more: Further metadata by day.
+            only: The days to report; None to report all days of the result.
         """
-        days = sorted(result.facts if more is None else more.keys() & result.facts.keys())
+        days = sorted(result.facts if only is None else set(only).intersection(result.facts))
         drawn = self._plotted(table, days)
         for day in days:
             metadata: Metadata = dict(drawn.get(day, {}))
             if day == days[-1]:
                 metadata |= run_metadata(table, result)
                 metadata |= column_lineage(self._pipeline, table, self._warehouse)
-            metadata |= {**day_metadata(table, result, day), **({} if more is None else more[day])}
+            metadata |= {**day_metadata(table, result, day), **more.get(day, {})}
             yield dg.AssetMaterialization(
                 asset_key(table), metadata=metadata, partition=day.isoformat()
             )
