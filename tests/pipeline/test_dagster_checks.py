@@ -98,17 +98,17 @@ def test_each_day_has_its_rules_and_episodes(landed: SmallProject) -> None:
     assert many.severity == dg.AssetCheckSeverity.WARN
     assert many.description == (
         "2 episodes, the worst: a, from 1970-01-01 00:00:00 to 1970-01-01 00:00:00.010, "
-        "severity 2, still open"
+        f"severity 2, still open at the close of {FIRST}"
     )
     columns = ("key", "from", "to", "length", "state", "alerts", "severity")
     start, ten = "1970-01-01 00:00:00", "1970-01-01 00:00:00.010"
     assert [tuple(row[name] for name in columns) for row in rows_of(many, "worst_episodes")] == [
-        ("a", start, ten, "0:00:00.010000", "still open", "1", "2"),
-        ("b", start, ten, "0:00:00.010000", "still open", "1", "1"),
+        ("a", start, ten, "10 milliseconds", "still open", "1", "2"),
+        ("b", start, ten, "10 milliseconds", "still open", "1", "1"),
     ]
     (row,) = rows_of(found["p/w/alerts", "alert_many", SECOND], "worst_episodes")
     assert tuple(row[name] for name in columns) == (
-        *("a", start, "1970-01-01 00:00:00.020", "0:00:00.020000", "over", "1", "1"),
+        *("a", start, "1970-01-01 00:00:00.020", "20 milliseconds", "over", "1", "1"),
     )
     command = str(row["trace"]).split()
     bounds = "1970-01-01T00:00:00.010Z", "1970-01-01T00:00:00.020Z"
@@ -143,10 +143,10 @@ def test_a_silence_lasts_until_the_next_record(
         for day in (FIRST, SECOND)
     }
     assert shown == {
-        FIRST: [("a", "00.006", "00.050", "0:00:00.044000", "over", "44")],
+        FIRST: [("a", "00.006", "00.050", "44 milliseconds", "over", "44")],
         SECOND: [
-            ("b", "00.031", "01", "0:00:00.969000", "still silent", "969"),
-            ("a", "00.051", "01", "0:00:00.949000", "still silent", "949"),
+            ("b", "00.031", "01", "969 milliseconds", "still silent", "969"),
+            ("a", "00.051", "01", "949 milliseconds", "still silent", "949"),
         ],
     }
     status, said = project.call("report", "p", "--output", "out.html")

@@ -17,7 +17,7 @@ from windows_pipeline.notify.pipeline_events import FAILED, AnyEvent, PipelineEv
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.query.tables.keys import key_text
 from windows_pipeline.text.counts import counted
-from windows_pipeline.windows.durations import duration_text
+from windows_pipeline.windows.durations import length_text
 
 _MOST_EPISODES = 20
 """A message with more episodes shows the worst of them."""
@@ -118,7 +118,7 @@ def line(pipeline: Pipeline, event: AnyEvent) -> str:
     number = "" if event.correction is None else f" (correction {event.correction})"
     when = f" since {plain(event.since)}"
     if event.event == ENDED:
-        when = f" at {plain(event.until)}, after {_length(event)}"
+        when = f" at {plain(event.until)}, after {length_text(event.length_ms)}"
     return shown(
         f"{pipeline.name} {event.windows}: {event.rule} {event.event}{number} for "
         f"{_key(pipeline, event)}{when}{severity}{urgency}"
@@ -132,7 +132,7 @@ def details(pipeline: Pipeline, event: AnyEvent) -> list[str]:
     values = [f"{name} {_value(value)}" for name, value in event.aggregates.items()]
     window = f"{plain(event.window_start)} to {plain(event.window_end)}"
     result = ", ".join([window, counted(event.record_count, "record"), *values])
-    so_far = f"last window so far ends {plain(event.until)}, after {_length(event)}"
+    so_far = f"last window so far ends {plain(event.until)}, after {length_text(event.length_ms)}"
     if event.event == ENDED:
         so_far = f"it began at {plain(event.since)}"
     return [
@@ -186,12 +186,6 @@ def _key(pipeline: Pipeline, event: Event) -> str:
     if windows is not None and not windows.keyed(pipeline.source).key_columns:
         return "all records"
     return _cut("null" if event.key is None else key_text(event.key))
-
-
-def _length(event: Event) -> str:
-    """How long an episode has lasted, to the second: a silence begins 1 ms after a record."""
-    second, ms = 1_000, event.length_ms
-    return duration_text(ms if ms < second else (ms + second // 2) // second * second)
 
 
 def _value(value: object) -> str:

@@ -18,10 +18,10 @@ from windows_pipeline.report.words import (
     definition_rows,
     episode_state,
     instant_text,
-    length_text,
     trace_command,
 )
 from windows_pipeline.text.markup import Markup, joined, tag
+from windows_pipeline.windows.durations import length_text
 
 _MOST_LANES = 20
 _REASONS = {

@@ -36,14 +36,6 @@ def instant_text(instant: datetime) -> str:
     return time_text(microseconds(instant) // 1_000)
 
 
-def length_text(ms: int) -> str:
-    """A duration without its negligible parts."""
-    size = abs(ms)
-    steps = ((7 * _DAY_MS, _HOUR_MS), (_DAY_MS, _MINUTE_MS), (_HOUR_MS, 1_000))
-    step = next((step for least, step in steps if size >= least), 1)
-    return duration_text(ms // step * step)
-
-
 def rounded_up(ms: int) -> str:
     """A duration that is not shorter, as a text of few units."""
     steps = ((_DAY_MS, _HOUR_MS), (_HOUR_MS, _MINUTE_MS), (_MINUTE_MS, 1_000))

@@ -120,6 +120,14 @@ def _too_long(value: object, name: str) -> ValueError:
     )
 
 
+def length_text(ms: int) -> str:
+    """How long something lasted, rounded to parts that matter: a silence begins 1 ms late."""
+    day, hour, minute = (_MS_PER_UNIT[unit] for unit in ("day", "hour", "minute"))
+    steps = ((7 * day, hour), (day, minute), (minute, 1_000))
+    step = next((step for least, step in steps if abs(ms) >= least), 1)
+    return duration_text((ms + step // 2) // step * step)
+
+
 def duration_text(ms: int) -> str:
     """Converts milliseconds to text that `duration_ms` reads back: ``'1 hour 30 minutes'``."""
     if ms == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
 from pyspark.sql import DataFrame, Row, SparkSession, Window
@@ -24,6 +24,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.tables import window_tables
 from windows_pipeline.text.markdown import code, plain
+from windows_pipeline.windows.durations import length_text
 
 _SHOWN = 20
 """The most episodes of a rule that a day shows; the worst ones are shown."""
@@ -149,7 +150,7 @@ class EpisodeChecks:
             "key": key,
             "from": instant_text(first),
             "to": instant_text(last),
-            "length": str(last - first),
+            "length": length_text((last - first) // timedelta(milliseconds=1)),
             "state": episode_state(is_open=row["is_open"], ends_empty=row["ends_empty"]),
             "alerts": f"{row['alerts']:,}",
             "severity": "" if row["severity"] is None else f"{row['severity']:g}",
@@ -200,7 +201,7 @@ def _summary(row: Row, worst: Mapping[str, str], day: date) -> str:
     of_earlier = f" ({earlier:,} of earlier days)" if earlier else ""
     severity = f", severity {worst['severity']}" if worst["severity"] else ""
     state = f", {worst['state']}" if worst["state"] else ""
-    if row["is_open"] and row["ends_empty"]:
+    if row["is_open"]:
         state += f" at the close of {day}"
     text = f"{worst['key']}, from {worst['from']} to {worst['to']}{severity}{state}"
     return f"{number:,} {noun}{of_earlier}, the worst: {plain(text)}"
