@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.small_project import HEADER, TUMBLING, SmallProject
+from tests.support.stored_rows import stored_rows
 
 LONG = {**TUMBLING, "grace": "1000 ms"}
 FAR = f"{HEADER}z,1000000,0\n"
@@ -57,6 +58,9 @@ def test_days_that_depend_on_a_changed_day_wait_for_a_correction(project: SmallP
     project.declare({**LONG, "grace": "2000 ms"})
     status, said = project.call("run", "p")
     assert (status, "rebuild the tables" in said) == (2, True), said
+    status, said = project.call("rebuild", "p")
+    assert (status, "The rows of 1 earlier correction, and alerts" in said) == (0, True), said
+    assert stored_rows(project.windows.corrections) == []
 
 
 def test_open_windows_of_later_days_are_computed_again(project: SmallProject) -> None:

@@ -249,3 +249,10 @@ def test_a_correction_takes_back_what_did_not_happen(
     for arrival_units in (days, *([day] for day in days)):
         checked = check_published(job, spark, arrival_units)
         assert [one.check.name for one in checked if not one.passed] == [], arrival_units
+
+    # A rebuild starts from the records: nothing was retracted, and the command says so.
+    status, said = made.call("rebuild", "p", "--from", "alerts")
+    assert (status, "Alerts that 1 earlier correction retracted are left out" in said) == (0, True)
+    rebuilt = sent(made, "correction", "retracted_by")
+    assert [row[:8] for row in rebuilt] == expected(mended)
+    assert {row[-2:] for row in rebuilt} == {(None, None)}

@@ -17,7 +17,7 @@ from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.computed_days import computed_days_in
-from windows_pipeline.jobs.correction_marker import forget_corrections
+from windows_pipeline.jobs.correction_marker import finished_number, forget_corrections
 from windows_pipeline.jobs.days.set_aside import set_unreadable_aside
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
@@ -305,6 +305,7 @@ def _recomputed(
     name = job.tables[0].name
     report(
         f"{name}: computing {counted(len(days), 'day')} again; readers see the old rows until then"
+        f"{_left_out(spark, job)}"
     )
     result = run_job(job.starting_over(), spark, days)
     if result.published:
@@ -317,3 +318,20 @@ def _recomputed(
             forget_corrections(spark, corrections)
             corrections.mark_rebuilt(spark)  # stays empty
     yield name, result
+
+
+def _left_out(spark: SparkSession, job: Job) -> str:
+    """A sentence on what a rebuild leaves out, as it starts from the records; or nothing."""
+    if not isinstance(job, FinalWindowsJob | AlertsJob):
+        return ""
+    corrections = job.window_tables.corrections
+    number = finished_number(spark, corrections) if corrections.exists(spark) else 0
+    if not number:
+        return ""
+    earlier = counted(number, "earlier correction")
+    left_out = (
+        f"The rows of {earlier}, and alerts that they retracted,"
+        if isinstance(job, FinalWindowsJob)
+        else f"Alerts that {earlier} retracted"
+    )
+    return f". {left_out} are left out; earlier versions of the tables keep them"
