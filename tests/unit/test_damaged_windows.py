@@ -16,7 +16,7 @@ from windows_pipeline.storage.catalog import TableSpec, window_tables
 from windows_pipeline.storage.files.damage import TableDamagedError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FLIPS = 1_500
+FLIPS = 300
 
 
 class Stored:
