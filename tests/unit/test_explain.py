@@ -94,12 +94,12 @@ def test_a_record_has_its_windows_and_what_it_met(tmp_path: Path) -> None:
     assert (record.reason, record.key) == ("2 windows count it", "JFK")
     assert (record.arrival_unit, record.source_partition) == (date(2013, 1, 1), "0")
     assert (record.stream_time, record.watermark) == (NOON + 30 * MINUTE, None)
-    assert (record.close_time, record.late_by_ms) == (NOON - 330 * MINUTE, 0)
+    assert (record.close_time, record.behind_ms) == (NOON - 330 * MINUTE, 0)
     assert (record.values["carrier"], record.values["departed_at"]) == ("UA", record.event_time)
     (last,) = store.explain_arrival("0", 0, date(2013, 1, 2)).records
     assert last.watermark == NOON + 30 * MINUTE
     (behind,) = store.explain("LGA", NOON + 15 * MINUTE + timedelta(microseconds=7)).records
-    assert (behind.late_by_ms, behind.fate) == (15 * 60_000, "pending")
+    assert (behind.behind_ms, behind.fate) == (15 * 60_000, "pending")
 
 
 def test_records_of_a_time_or_an_offset_are_listed_up_to_a_limit(tmp_path: Path) -> None:

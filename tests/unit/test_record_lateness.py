@@ -64,7 +64,7 @@ def test_lateness_is_what_each_record_met(
             for met in times.of(table)
             if met is not None
         ]
-        assert times.late_by_ms(table).tolist() == expected
+        assert times.behind_ms(table).tolist() == expected
         seen += len(expected)
     assert seen > 200
-    assert times.late_by_ms(pa.Table.from_pylist([], SCHEMA)).tolist() == []
+    assert times.behind_ms(pa.Table.from_pylist([], SCHEMA)).tolist() == []

@@ -118,7 +118,7 @@ def test_a_window_is_found_by_its_end_or_start_and_shown_with_its_records(
     found = json.loads(said)
     assert found["window"]["window_start"] == "2013-01-01T12:00:00.000Z"
     assert [(each["offset"], each["dep_delay"]) for each in found["records"]] == [(0, 0), (1, 30)]
-    assert [each["late_by_ms"] for each in found["records"]] == [0, 0]
+    assert [each["behind_ms"] for each in found["records"]] == [0, 0]
     assert found["corrections"] == [{"number": 1, "change": "changed", "cause": "[red]a file"}]
     assert found["before"].startswith("2013-01-01 11:30:00.000 to ")
     assert found["after"].startswith("2013-01-01 12:30:00.000 to ")

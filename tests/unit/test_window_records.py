@@ -89,7 +89,7 @@ def test_the_records_of_each_closed_window_are_the_oracles(kind: str, data: st.D
                 close = (row["close_time"] - EPOCH) // MS
                 # Before the first record of every source partition no close time is known.
                 assert close == met[record.id] or met[record.id] == float("-inf")
-                assert row["late_by_ms"] == (row["stream_time"] - row["event_time"]) // MS >= 0
+                assert row["behind_ms"] == (row["stream_time"] - row["event_time"]) // MS >= 0
 
 
 def of_arrival(record: Record) -> tuple[int, int, int, int]:

@@ -49,6 +49,7 @@ _RAW_COLUMNS = frozenset(
         "stream_time",
         "close_time",
         "late_by_ms",
+        "behind_ms",
         "file",
         "malformed",
         "original",

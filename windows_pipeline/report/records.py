@@ -77,7 +77,7 @@ def read_lateness(
     """
     columns = ["arrival_unit", "source_partition", "event_time", "running_max", "batch"]
     reader = _Newest(raw, days, columns, most)
-    found = [times.late_by_ms(rows) for rows in reader]
+    found = [times.behind_ms(rows) for rows in reader]
     values = np.concatenate([np.empty(0, np.int64), *found])
     most_ms = None
     if values.size:

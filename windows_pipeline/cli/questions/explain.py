@@ -13,7 +13,6 @@ from windows_pipeline.cli.arguments import (
     WindowsName,
     chosen_windows,
     declared,
-    naming_what_fills,
     parsed_day,
     parsed_span,
 )
@@ -75,14 +74,13 @@ def explain(
     with Status(CONSOLE, f"{pipeline} {name}: reading"):
         from windows_pipeline.query.records.explain import Explainer
 
-        with naming_what_fills(found):
-            explainer = Explainer(found, name, settings.warehouse)
-            if offset is not None:
-                asked = f"offset {offset:,} of source partition {partition or '0'}"
-                answer = explainer.arrived(partition or "0", offset, arrival_unit, limit)
-            elif span is not None:
-                asked = f"a record of key {key!r} at {event_time}"
-                answer = explainer.at(explainer.parsed_key(key or "", "KEY"), *span, limit)
+        explainer = Explainer(found, name, settings.warehouse)
+        if offset is not None:
+            asked = f"offset {offset:,} of source partition {partition or '0'}"
+            answer = explainer.arrived(partition or "0", offset, arrival_unit, limit)
+        elif span is not None:
+            asked = f"a record of key {key!r} at {event_time}"
+            answer = explainer.at(explainer.parsed_key(key or "", "KEY"), *span, limit)
     if as_json:
         typer.echo(json.dumps(_as_json(answer), indent=1, allow_nan=False))
     else:
@@ -123,8 +121,8 @@ def _print_record(record: ExplainedRecord) -> None:
         f"{_line(record.source_partition)}, arrived on {record.arrival_unit}: "
         f"{record.fate}: {_line(record.reason)}"
     )
-    if record.stream_time is not None and record.late_by_ms is not None:
-        behind = timedelta(milliseconds=record.late_by_ms)
+    if record.stream_time is not None and record.behind_ms is not None:
+        behind = timedelta(milliseconds=record.behind_ms)
         watermark = "none" if record.watermark is None else _text(record.watermark)
         close = "none" if record.close_time is None else _text(record.close_time)
         CONSOLE.print(

@@ -22,7 +22,6 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.text.counts import counted
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MS = timedelta(milliseconds=1)
 _MOST_NAMED = 5
 
 
@@ -186,7 +185,7 @@ def _print_reason(found: WindowTrace, grace_ms: int) -> None:
 def _print_records(pipeline: Pipeline, records: pa.Table, limit: int) -> None:
     source = pipeline.source
     arrival = [source.arrival_column] if source.arrival_column else []
-    first = ["arrival_unit", "offset", "event_time", *arrival, *source.values, "late_by_ms"]
+    first = ["arrival_unit", "offset", "event_time", *arrival, *source.values, "behind_ms"]
     print_grid("records", records.slice(0, limit), first, newest_last=False)
     if records.num_rows > limit:
         say("note", f"there are {records.num_rows:,} records; raise --limit {limit} to see them")

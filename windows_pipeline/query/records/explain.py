@@ -182,7 +182,7 @@ class Explainer:
             stream_time=None if met is None else _instant(met.stream_ms),
             watermark=None if met is None else _instant(met.watermark_ms),
             close_time=None if met is None else _instant(met.close_ms),
-            late_by_ms=None if met is None else met.stream_ms - met.event_ms,
+            behind_ms=None if met is None else met.stream_ms - met.event_ms,
             values=self._rows.values(row),
         )
 

@@ -44,7 +44,7 @@ class ExplainedRecord:
             waits.
         watermark: The watermark before its arrival day; None if there was none.
         close_time: Windows that end before it were closed as the record arrived.
-        late_by_ms: How far its event time was behind stream time.
+        behind_ms: How far its event time was behind stream time.
         values: Its values, by the source's names.
     """
 
@@ -59,7 +59,7 @@ class ExplainedRecord:
     stream_time: datetime | None
     watermark: datetime | None
     close_time: datetime | None
-    late_by_ms: int | None
+    behind_ms: int | None
     values: Mapping[str, Any]
 
 

@@ -61,7 +61,7 @@ class RecordTimes:
         times = [_milliseconds(rows[name]) for name in ("event_time", "running_max")]
         return [self._met(*row) for row in zip(*columns, *times, strict=True)]
 
-    def late_by_ms(self, rows: pa.Table) -> np.ndarray[Any, Any]:
+    def behind_ms(self, rows: pa.Table) -> np.ndarray[Any, Any]:
         """How far records were behind stream time, or the watermark if later, as they arrived.
 
         Args:

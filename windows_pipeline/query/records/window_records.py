@@ -32,7 +32,7 @@ class TracedWindow:
 
     Attributes:
         records: The columns of raw_events, with `stream_time` and `close_time` as they were when
-            the record arrived, and `late_by_ms`, how far its event time was behind stream time;
+            the record arrived, and `behind_ms`, how far its event time was behind stream time;
             in the order of event time, then of arrival.
         closed_at_ms: The close time after the arrival unit that closed the window; None if the log
             does not say.
@@ -133,7 +133,7 @@ def _arrival(record: ArrivedRecord) -> tuple[int, str, date, int]:
 
 
 def _with_times(rows: pa.Table, counted: Sequence[ArrivedRecord]) -> pa.Table:
-    """The counted records' rows, with `stream_time`, `close_time` and `late_by_ms`."""
+    """The counted records' rows, with `stream_time`, `close_time` and `behind_ms`."""
     chosen = np.zeros(rows.num_rows, dtype=bool)
     in_rows = sorted(counted)
     chosen[[record.position for record in in_rows]] = True
@@ -143,6 +143,6 @@ def _with_times(rows: pa.Table, counted: Sequence[ArrivedRecord]) -> pa.Table:
         .append_column("stream_time", instants([each.stream_time_ms for each in in_rows]))
         .append_column("close_time", instants([each.close_ms for each in in_rows]))
         .append_column(
-            "late_by_ms", pa.Array.from_buffers(pa.int64(), len(late), [None, pa.py_buffer(late)])
+            "behind_ms", pa.Array.from_buffers(pa.int64(), len(late), [None, pa.py_buffer(late)])
         )
     )

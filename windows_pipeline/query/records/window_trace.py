@@ -26,7 +26,7 @@ class WindowTrace:
         window: The window.
         row: Its row, with all columns of the table and `_watermark`.
         records: The records that count in it: the columns of raw_events, `stream_time` and
-            `close_time` as they were when the record arrived, and `late_by_ms`, how far its event
+            `close_time` as they were when the record arrived, and `behind_ms`, how far its event
             time was behind stream time; in the order of event time, then of arrival.
         closed_at_ms: The close time after the arrival day that closed the window, in milliseconds
             since 1970; None if the log does not say.
