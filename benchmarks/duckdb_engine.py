@@ -13,7 +13,6 @@ from benchmarks.engine import Engine
 from benchmarks.workload import MAX_RECORDS_IN_MEMORY, Kind, Workload
 
 _ROWS_PER_BATCH = 1_000_000
-_AGGREGATES = {"n": "count(*)", "s": "sum(value)::bigint", "m": "max(value)"}
 
 
 class DuckDBEngine(Engine):

@@ -330,7 +330,7 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
         ),
         (day(2), day(9), CAUSE, "published days from 2013-01-01 to 2013-01-03"),
         (date(2012, 12, 31), None, CAUSE, "from 2012-12-31"),
-        (day(2), None, " ", "cause must say why"),
+        (day(2), None, " ", "cause: must say why"),
     ],
 )
 def test_a_correction_that_is_impossible_is_refused_before_it_begins(

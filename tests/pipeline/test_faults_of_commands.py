@@ -16,8 +16,6 @@ from tests.support.damage import flip
 from tests.support.small_project import HEADER, SmallProject
 from windows_pipeline.dagster import build_definitions
 
-MOST_LINES = 5
-
 
 def said_of(project: SmallProject, *args: str, status: int) -> str:
     """What a command prints of a fault; it must end with the status, and print no trace."""

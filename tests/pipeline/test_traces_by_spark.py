@@ -109,4 +109,6 @@ def test_an_alert_is_traced_by_spark_where_only_spark_evaluates_the_filter(
     assert "starting Spark" in said
     assert ("-27.0" in said, "38.0" in said, " 1.0 " in said) == (True, True, False), said
     status, said = project.call("trace", "p", "--alert", of_alert, "--json")
-    assert (status, "--json: must be left out where Spark reads" in said) == (2, True), said
+    assert (status, "--json: needs windows that can be read without Spark" in said) == (2, True), (
+        said
+    )

@@ -200,10 +200,10 @@ def test_other_errors_stay_as_they_are(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"servers": " "}, "servers is empty"),
-        ({"topic": ""}, "topic is empty"),
-        ({"starting": "first"}, "starting is 'first'"),
-        ({"max_records_per_batch": 0}, "max_records_per_batch is 0"),
+        ({"servers": " "}, "servers: must name the servers"),
+        ({"topic": ""}, "topic: must name the topic"),
+        ({"starting": "first"}, "starting: must be earliest or latest, not 'first'"),
+        ({"max_records_per_batch": 0}, "max_records_per_batch: must be 1 or more, not 0"),
     ],
 )
 def test_a_wrong_topic_names_the_field(fields: dict[str, object], named: str) -> None:
@@ -213,7 +213,10 @@ def test_a_wrong_topic_names_the_field(fields: dict[str, object], named: str) ->
 
 @pytest.mark.parametrize(
     ("start", "end", "named"),
-    [({0: 1}, {1: 2}, "give both for each"), ({0: 3}, {0: 2}, "from 3 up to 2 are no range")],
+    [
+        ({0: 1}, {1: 2}, "name both offsets"),
+        ({0: 3}, {0: 2}, "must be from 0 to 2, the end, not 3"),
+    ],
 )
 def test_a_wrong_range_is_refused(
     spark: SparkSession, start: dict[int, int], end: dict[int, int], named: str

@@ -15,7 +15,7 @@ from tests.support.spark_cases import SHORT_SHARDS
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
 from windows_pipeline.checks.recounts.windows import recount_windows
 from windows_pipeline.engine.time_shards import (
-    MOST_OF_A_DAY_MS,
+    PREFERRED_SHARD_MS,
     TIME_SHARD,
     in_time_shards,
     length_for_look_back,
@@ -157,7 +157,7 @@ def test_a_time_shard_of_a_day_is_a_whole_number_of_look_backs(look_back_ms: int
     assert length_ms is not None
     assert length_ms % look_back_ms == 0
     assert 16 <= length_ms // look_back_ms <= 64
-    assert length_ms <= max(MOST_OF_A_DAY_MS, 16 * look_back_ms)
+    assert length_ms <= max(PREFERRED_SHARD_MS, 16 * look_back_ms)
 
 
 def test_a_day_is_many_time_shards_unless_windows_are_long() -> None:

@@ -28,7 +28,6 @@ from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.windows import SlidingWindows
 
 ROOT = Path(__file__).parents[2]
-UNIQUE = [(str(n), f"2026-03-08T10:00:{n:02}Z") for n in range(60)]
 
 
 class Terminal(io.StringIO):

@@ -20,8 +20,6 @@ from windows_pipeline.notify.delivered import BusyError, delivered_log
 from windows_pipeline.storage.catalog import firing_tables
 from windows_pipeline.text.problems import ConfigError
 
-LATER = SINCE + timedelta(hours=3)
-
 
 @pytest.fixture
 def hook() -> Iterator[Receiver]:

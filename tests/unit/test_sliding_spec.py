@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from windows_pipeline.windows import SlidingWindows, TimeWindow
 
-DIFFERENCE_MS = 10
 TIMES = {"a": 3, "b": 7, "c": 12, "d": 19}
 # The KIP's example: the records of each window, with a difference of 10.
 WORKED_EXAMPLE = {

@@ -49,7 +49,6 @@ from windows_pipeline.storage.schemas import TableColumn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = date(2013, 3, 8)
-HOUR = timedelta(hours=1)
 MS = timedelta(milliseconds=1)
 SESSIONS = of_kind("kind: session\n    gap: 60 minutes")
 TUMBLING = of_kind("kind: tumbling\n    size: 60 minutes")

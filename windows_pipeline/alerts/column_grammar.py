@@ -17,7 +17,6 @@ MAX_DEPTH = 50
 """How deep an expression may be nested: Spark's parser needs stack for each level."""
 _MOST_PLACES = 18
 _LONGEST_TEXT = 1_000_000
-_STRING: frozenset[Kind] = frozenset({"string"})
 _TEXT_FUNCTIONS = (
     "concat, contains, endswith, left, length, lower, nullif, replace, right, startswith, "
     "substring, trim, try_cast, upper"

@@ -253,7 +253,9 @@ def _check_result(check: Check, result: Any) -> CheckResult:
     info = result.exception_info or {}
     details = result.result.get("details") if result.result else None
     if details is None:
-        raise RuntimeError(f"check {check.name}: its query must run, but failed: {info}")
+        raise RuntimeError(
+            f"check {check.name}: the query of the check must run, but failed: {info}"
+        )
     failing = details["unexpected_rows"][:SAMPLE_ROWS]
     sample = [_for_people(row) for row in failing]
     return CheckResult(check, result.result["observed_value"], sample)

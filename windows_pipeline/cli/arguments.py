@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,8 +24,6 @@ __all__ = [
     "WindowsName",
     "chosen_windows",
     "declared",
-    "fix_of_no_table",
-    "naming_what_fills",
     "parsed_day",
     "parsed_days",
     "parsed_instant",
@@ -97,23 +93,6 @@ def parsed_day(option: str, text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"{option}: {text!r} is no day; write it as 2013-03-08") from None
-
-
-def fix_of_no_table(pipeline: Pipeline) -> str:
-    """What fills a table that does not exist yet."""
-    command = "run" if pipeline.source.by_days else "stream"
-    return f"to fill it: windows-pipeline {command} {pipeline.name}"
-
-
-@contextmanager
-def naming_what_fills(pipeline: Pipeline) -> Iterator[None]:
-    """Adds the command that fills a table to an error that says that the table does not exist."""
-    from windows_pipeline.query.tables.local import NoTableError
-
-    try:
-        yield
-    except NoTableError as error:
-        raise NoTableError(f"{error}; {fix_of_no_table(pipeline)}") from None
 
 
 def parsed_days(first: str | None, last: str | None) -> tuple[date | None, date | None]:

@@ -15,7 +15,6 @@ from windows_pipeline.cli.arguments import (
     WindowsName,
     chosen_windows,
     declared,
-    naming_what_fills,
     parsed_day,
     parsed_instant,
 )
@@ -272,16 +271,15 @@ def trace(
         from windows_pipeline.query.tables.local import NoTableError, UnreadableTableError
 
     try:
-        with naming_what_fills(found):
-            if key is None or window_end is None:
-                raised = raised_alert(settings, found, alert or "", windows)
-                name, key, instant = raised.windows_name, key_text(raised.key), raised.end
-                trace_alert(settings, found, raised, limit, as_json=as_json)
-            else:
-                instant = parsed_instant("TIME", window_end)
-                name = chosen_windows(found, windows)
-                row = NamedRow(partition, offset, row_day)
-                trace_window(settings, found, name, key, window_end, row, limit, as_json=as_json)
+        if key is None or window_end is None:
+            raised = raised_alert(settings, found, alert or "", windows)
+            name, key, instant = raised.windows_name, key_text(raised.key), raised.end
+            trace_alert(settings, found, raised, limit, as_json=as_json)
+        else:
+            instant = parsed_instant("TIME", window_end)
+            name = chosen_windows(found, windows)
+            row = NamedRow(partition, offset, row_day)
+            trace_window(settings, found, name, key, window_end, row, limit, as_json=as_json)
     except NoTableError:
         raise
     except UnreadableTableError as error:
@@ -292,7 +290,7 @@ def trace(
     else:
         return
     if as_json:
-        raise ValueError("--json: must be left out where Spark reads the windows; leave it out")
+        raise ValueError("--json: needs windows that can be read without Spark; leave it out")
     begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {instant}")
     from windows_pipeline.cli.questions.trace import list_records
 

@@ -16,7 +16,6 @@ from windows_pipeline.cli.arguments import (
     LastDay,
     PipelineName,
     declared,
-    naming_what_fills,
     parsed_days,
 )
 from windows_pipeline.cli.session import begin
@@ -53,8 +52,7 @@ def report(
         from windows_pipeline.report.gather import read_report
         from windows_pipeline.report.page import report_page
 
-        with naming_what_fills(found):
-            read = read_report(found, settings.warehouse, *days, severities)
+        read = read_report(found, settings.warehouse, *days, severities)
         text = report_page(read, datetime.now(UTC))
     content = text.encode()
     try:

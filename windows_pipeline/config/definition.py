@@ -41,7 +41,7 @@ def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -
         if windows_name is not None:
             raise ValueError(
                 f"windows_name: must be None for {table}, which all windows share, "
-                f"not {windows_name!r}"
+                f"not {windows_name!r}; leave it out"
             )
         return _shared_fields(pipeline)
     if table not in _WINDOW_TABLES:

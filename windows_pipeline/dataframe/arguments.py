@@ -168,7 +168,7 @@ def _require_expression(events: DataFrame, argument: str, expression: ColumnOrNa
         reason = str(error).split("\n", 1)[0]
         raise ValueError(
             f"{argument}: {expression!r} must be an expression over a record of "
-            f"{events.columns}: {reason}"
+            f"{events.columns}: {reason}; correct it, or name a column"
         ) from None
 
 

@@ -271,8 +271,8 @@ def _require_alike(inputs: Sequence[Input]) -> None:
             )
         if len(inputs) > 1 and any(_takes_nulls(each) for each in other.aggregates):
             raise ValueError(
-                f"{name}: an aggregate that takes nulls would see the other "
-                "streams' records as such; skip nulls"
+                f"{name}: an aggregate of several streams must skip nulls, as it meets the records "
+                "of the other streams as nulls; set skip_nulls=True"
             )
 
 

@@ -149,6 +149,10 @@ def _time_ms(window: SlideRows) -> Column:
     if window.by_arrival:
         return F.lit(0)
     time_ms = F.col("_event_time_ms")
-    text = F.concat(F.lit("event time "), time_ms.cast("string"), F.lit(" ms is out of range"))
+    text = F.concat(
+        F.lit(f"event_time: must be within {MAX_INSTANT_MS} ms of 1970, not "),
+        time_ms.cast("string"),
+        F.lit(" ms; correct the record, or leave it out"),
+    )
     refusal = F.raise_error(text)
     return F.when(time_ms.between(-MAX_INSTANT_MS, MAX_INSTANT_MS), time_ms).otherwise(refusal)

@@ -26,8 +26,8 @@ from windows_pipeline.windows import (
 TIME_SHARD = "_time_shard"
 IN_HOME_SHARD = "_in_home_shard"
 """The column that says whether a row is in its home shard, or a copy in another one."""
-MOST_OF_A_DAY_MS = 90 * 60_000
-"""The longest time shard of a pipeline; longer ones only to span enough look-backs."""
+PREFERRED_SHARD_MS = 90 * 60_000
+"""A time shard is at most this long, unless `least_shard_look_backs` needs a longer one."""
 
 
 def shard_length_ms(windows: WindowSpec, tuning: Tuning = TUNING) -> int | None:
@@ -54,7 +54,7 @@ def within_a_day(length_ms: int | None, tuning: Tuning = TUNING) -> int | None:
     if length_ms is None:
         return None
     look_back_ms = length_ms // tuning.shard_look_backs
-    look_backs = max(tuning.least_shard_look_backs, MOST_OF_A_DAY_MS // look_back_ms)
+    look_backs = max(tuning.least_shard_look_backs, PREFERRED_SHARD_MS // look_back_ms)
     return look_back_ms * min(tuning.shard_look_backs, look_backs)
 
 

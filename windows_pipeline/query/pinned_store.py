@@ -60,7 +60,9 @@ class PinnedStore:
                 f"{', '.join(pipeline.windows)}"
             )
         if table not in get_args(Which):
-            raise ValueError(f"table: must be final, current or firings, not {table!r}")
+            raise ValueError(
+                f"table: must be final, current or firings, not {table!r}; use one of these"
+            )
         self._windows = pipeline.windows[windows_name]
         self._which = table
         self._most_rows = most_rows
@@ -209,7 +211,10 @@ class PinnedStore:
     @staticmethod
     def _instant(instant: datetime, argument: str) -> int:
         if not isinstance(instant, datetime):
-            raise ValueError(f"{argument}: must be a datetime with a zone, not {instant!r}")
+            raise ValueError(
+                f"{argument}: must be a datetime with a zone, not {instant!r}; write "
+                "datetime(..., tzinfo=UTC)"
+            )
         if instant.utcoffset() is None:
             raise ValueError(
                 f"{argument}: must be an instant, so a datetime with a zone, and {instant} has "

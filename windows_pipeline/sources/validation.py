@@ -73,7 +73,8 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     zone = landed.sparkSession.conf.get("spark.sql.session.timeZone")
     if zone not in _UTC:
         raise ValueError(
-            f"spark.sql.session.timeZone must be 'UTC', for texts without zone, but is {zone!r}"
+            f"spark.sql.session.timeZone must be 'UTC', for texts without zone, but is {zone!r}; "
+            "set it so in the session, or leave it out of spark in settings.yaml"
         )
     texts = landed.withColumns(_null_before(source))
     typed = texts.select(

@@ -126,7 +126,10 @@ def fill_gaps(folder: Path) -> tuple[tuple[date, ...], tuple[date, ...]]:
     """
     found = sorted(date.fromisoformat(entry.name) for entry in folder.iterdir() if is_day(entry))
     if not found:
-        raise ValueError(f"{folder}: no record has a readable time, so none has an arrival day")
+        raise ValueError(
+            f"{folder}: the arrival column must have a time in some record, but has none that "
+            "can be read; name another column with --arrival"
+        )
     span = (found[-1] - found[0]).days + 1
     if span > _MOST_DAYS:
         raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -217,10 +217,3 @@ def _scalar(text: str) -> str:
     """Writes a text that YAML reads as text."""
     is_plain = _SAFE.fullmatch(text) and text.lower() not in _YAML_WORDS
     return text if is_plain else json.dumps(text)
-
-
-def declared(
-    columns: Mapping[str, SampleColumn], left_out: Sequence[str]
-) -> dict[str, SampleColumn]:
-    """Returns the columns without those that are left out."""
-    return {name: column for name, column in columns.items() if name not in left_out}

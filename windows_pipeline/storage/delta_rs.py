@@ -282,9 +282,12 @@ def bytes_of_size(text: str) -> int:
     """
     found = _SIZE.fullmatch(text.strip().lower())
     if found is None:
-        raise ValueError(f"{RESULT_LIMIT} must be a size such as 512m or 1g, not {text!r}")
-    number, arrival_unit = found.groups()
-    return int(number) << (10 * "bkmgtp".index(arrival_unit or "b"))
+        raise ValueError(
+            f"{RESULT_LIMIT} must be a size such as 512m or 1g, not {text!r}; write "
+            "such a size under spark in settings.yaml"
+        )
+    number, suffix = found.groups()
+    return int(number) << (10 * "bkmgtp".index(suffix or "b"))
 
 
 def _bytes_of(field: T.StructField) -> int:

@@ -102,7 +102,10 @@ def topic_of(source: Source) -> KafkaTopic:
     """
     declared = source.kafka
     if declared is None:
-        raise ValueError(f"source.format must be kafka to have a topic, but is {source.format}")
+        raise ValueError(
+            f"source.format: must be kafka to have a topic, but is {source.format}; name the topic "
+            "under source, with format: kafka"
+        )
     return KafkaTopic(
         declared.servers,
         resolved(declared.topic, may_be_secret=False),
@@ -143,7 +146,10 @@ def _with_reserved(records: DataFrame, columns: Mapping[str, Column]) -> DataFra
         ValueError: The records already have a column with a reserved name.
     """
     for name in {*columns} & set(map(str.lower, records.columns)):
-        raise ValueError(f"source column {name!r} is reserved; rename it")
+        raise ValueError(
+            f"column {name!r} of the source: streams reserve this name; rename the column in the "
+            "source, and under source.columns"
+        )
     return records.withColumns(dict(columns))
 
 

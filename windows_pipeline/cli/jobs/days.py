@@ -238,12 +238,13 @@ def _days_between(pipeline: Pipeline, first: date, last: date) -> list[date]:
     start, end = pipeline.partitions.start, pipeline.partitions.end or date.max
     if start <= first <= last and why_passed_over(pipeline, last) == "after tomorrow":
         raise ValueError(
-            f"--to {last}: a day must be at most tomorrow (UTC); a later day would keep all that "
-            "comes before it waiting. Rename its folder"
+            f"--to {last}: a day must be at most tomorrow (UTC), as all days before it would have "
+            "to land first. Rename its folder, or name an earlier day"
         )
     if not start <= first <= last <= end:
         to = f" to {end}" if pipeline.partitions.end else " on"
         raise ValueError(
-            f"--from {first} --to {last}: no days of {pipeline.name}, which are from {start}{to}"
+            f"--from {first} --to {last}: must be days of {pipeline.name}, which are from "
+            f"{start}{to}; name such days, or change `partitions` in the pipeline's file"
         )
     return days_from(first, last)

@@ -12,7 +12,6 @@ from windows_pipeline.cli.arguments import (
     WindowsName,
     chosen_windows,
     declared,
-    naming_what_fills,
     parsed_instant,
 )
 from windows_pipeline.cli.terminal.console import CONSOLE
@@ -111,10 +110,9 @@ def _opened(
     """
     from windows_pipeline.query import WindowStore
 
-    with naming_what_fills(pipeline):
-        return WindowStore(
-            pipeline, windows_name, settings.warehouse, "current" if with_open else "final"
-        )
+    return WindowStore(
+        pipeline, windows_name, settings.warehouse, "current" if with_open else "final"
+    )
 
 
 def _asked(

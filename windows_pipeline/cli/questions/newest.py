@@ -14,7 +14,6 @@ from windows_pipeline.cli.arguments import (
     LastDay,
     PipelineName,
     declared,
-    fix_of_no_table,
     parsed_days,
 )
 from windows_pipeline.cli.terminal.console import CONSOLE
@@ -162,7 +161,7 @@ def _show(
         UnreadableTableError: A table cannot be read without Spark.
     """
     found: list[tuple[Shown, NewestRows]] = []
-    missing = []
+    missing: list[NoTableError] = []
     with Status(CONSOLE, f"{pipeline.name}: reading") as status:
         from windows_pipeline.cli.terminal.rows import print_grid, print_json
         from windows_pipeline.query.alert_ids import with_ids
@@ -174,15 +173,15 @@ def _show(
             try:
                 rows = newest_rows(table.spec, limit, *days, null_column, order)
             except NoTableError as error:
-                missing.append(f"{error}; {fix_of_no_table(pipeline)}")
+                missing.append(error)
                 continue
             if table.has_ids and table.windows is not None:
                 rows = replace(rows, rows=with_ids(rows.rows, pipeline, table.windows))
             found.append((table, rows))
     if not found:
-        raise NoTableError("\n".join(missing))
-    for text in missing:
-        say("warning", text)
+        raise NoTableError(*(name for absent in missing for name in absent.names))
+    for absent in missing:
+        say("warning", str(absent))
     if as_json:
         print_json([(table.windows, rows.rows) for table, rows in found])
         return

@@ -306,7 +306,10 @@ class InstanceReport:
             tags={_COMMAND: self._command, _DID: "; ".join(did) or failure or "nothing"},
         )
         if not stored.success and failure is None and not any(map(_blocks, events)):
-            raise RuntimeError(f"run {stored.run_id} failed")
+            raise RuntimeError(
+                f"run {stored.run_id} of Dagster must end, but failed; the tables are as the "
+                "command left them. The run's log in the UI has the cause"
+            )
 
     def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
         """Takes the result of a correction; `end` reports it."""

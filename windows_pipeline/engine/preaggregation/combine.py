@@ -154,7 +154,9 @@ def _of_sums(aggregate: Aggregate, states: pa.Array, records: WindowedRecords) -
         return integer_sum(aggregate, high, low, count, records)
     if aggregate.function is Function.AVG:
         return integer_mean(high, low, count)
-    raise ValueError(f"{aggregate}: must be a function that can be computed from slices")
+    raise ValueError(
+        f"{aggregate}: must be a function that can be computed from slices; add its case here"
+    )
 
 
 def _sum_of_doubles(states: pa.Array, records: WindowedRecords, by: np.ndarray) -> np.ndarray:

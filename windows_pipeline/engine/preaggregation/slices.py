@@ -43,7 +43,6 @@ POWER, SCALE, MULTIPLES, KIND = "power", "scale", "multiples", "kind"
 _ENTRY_MS, _EXIT_MS = "_entry_ms", "_exit_ms"
 _MOST_DIGITS = 28
 """Spark's sum of decimals has ten digits more than they have, but at most 38."""
-_INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _DOUBLES = (T.FloatType, T.DoubleType)
 MOST_BIGINT_DIGITS = 18
 """The most digits of a decimal whose unscaled value always fits a bigint."""
@@ -212,7 +211,9 @@ def _state(aggregate: Aggregate, kind: T.DataType) -> Column:
         case Function.LAST:
             return F.max(F.when(value.isNotNull(), time_and_value))
     if aggregate.function not in (Function.SUM, Function.AVG, *VARIANCES):
-        raise ValueError(f"{aggregate}: must be a function that has a partial result, but has none")
+        raise ValueError(
+            f"{aggregate}: must be a function that has a partial result; add its case here"
+        )
     values = F.count(value).alias(VALUES)
     if aggregate.function in VARIANCES or isinstance(kind, _DOUBLES):
         return F.struct(*_unit(aggregate, kind), *_sums_of_limbs(aggregate, kind), values)

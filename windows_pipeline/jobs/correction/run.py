@@ -239,7 +239,9 @@ def plan_correction(
 ) -> CorrectionPlan:
     """Requires that the days can be corrected now; for arguments and errors see `correct`."""
     if not cause.strip():
-        raise ValueError(f"cause must say why published results are corrected, but is {cause!r}")
+        raise ValueError(
+            f"cause: must say why published results are corrected, but is {cause!r}; write a reason"
+        )
     tables = window_tables(pipeline, windows_name, settings.warehouse).before_correction()
     for table in (tables.keyed_windows, tables.late_records, tables.final_windows):
         table.require(spark)
@@ -354,7 +356,9 @@ def _asked_days(
     earliest, latest = published.agg(F.min("arrival_unit"), F.max("arrival_unit")).collect()[0]
     if earliest is None:
         raise ValueError(
-            f"{tables.final_windows.name}: nothing is published, so there is nothing to correct"
+            f"{tables.final_windows.name}: must have published days to correct, but has none; "
+            f"compute them first: "
+            f"windows-pipeline run {tables.final_windows.name.split('/')[0]}"
         )
     if unfinished is not None:  # may have left its last days without rows
         latest = max(latest, unfinished.last)

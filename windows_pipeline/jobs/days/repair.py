@@ -128,7 +128,7 @@ class RepairPlan:
 
 _TABLES = {
     "keyed_windows": "keyed_windows, late_records and failed_windows",
-    "alerts": "alerts",
+    "alerts": "alerts and notifications",
     "firings": "firings, early_warnings and processed",
 }
 
@@ -149,7 +149,8 @@ def plan_repair(
     if broken:
         raise RepairRefusedError(
             f"{' and '.join(broken)} must be undamaged, as other tables are computed from them; "
-            "nothing was written"
+            "nothing was written. Fix them first, as this says: "
+            f"windows-pipeline check {pipeline.name} --files"
         )
     of_windows = []
     for name in pipeline.windows:

@@ -104,7 +104,7 @@ def aggregate_windows(
             return sum_of(aggregate, values, records)
         case Function.AVG:
             return mean_of(aggregate, values, records)
-        case _:
+        case Function.VARIANCE | Function.VAR_POP | Function.STDDEV | Function.STDDEV_POP:
             return variance_of(function, values, records)
 
 

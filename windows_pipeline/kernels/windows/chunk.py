@@ -138,11 +138,14 @@ def event_times(table: pa.Table) -> np.ndarray:
     """
     column = table.column("_event_time_ms")
     if column.null_count:
-        raise ValueError(f"{column.null_count} records have no event time; reject them first")
+        raise ValueError(
+            f"event_time: must not be null, but is in {column.null_count:,} records; leave them out"
+        )
     bounds = pc.min_max(column).as_py()
     for time_ms in bounds.values():
         if abs(time_ms) > MAX_INSTANT_MS:
             raise ValueError(
-                f"event time {time_ms} ms is out of range; at most {MAX_INSTANT_MS} ms"
+                f"event_time: must be within {MAX_INSTANT_MS} ms of 1970, not {time_ms} ms; "
+                "correct the record, or leave it out"
             )
     return writable(np.asarray(column, np.int64))

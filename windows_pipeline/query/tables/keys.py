@@ -178,7 +178,7 @@ class KeyColumn:
         if not has_key and text:
             raise ValueError(
                 f"{argument}: must be empty, as the windows have one key, of all records, not "
-                f"{text!r}"
+                f"{text!r}; write ''"
             )
         if text is None or not has_key:
             return (None,) * len(self._kinds) if pa.types.is_struct(self._kind) else None
@@ -188,7 +188,8 @@ class KeyColumn:
         if len(texts) != self._kind.num_fields:
             raise ValueError(
                 f"{argument}: must have {self._kind.num_fields} parts "
-                f"({', '.join(self.part_names)}) with commas between them, not {text!r}"
+                f"({', '.join(self.part_names)}) with commas between them, not {text!r}; write "
+                "them as in 'AA,EWR'"
             )
         return tuple(
             self._parsed(part, field.type, f"{argument}, part {field.name}") if part else None

@@ -43,7 +43,20 @@ class UnreadableTableError(Exception):
 
 
 class NoTableError(UnreadableTableError):
-    """The table does not exist."""
+    """Tables do not exist; the message names each with the command that fills it."""
+
+    def __init__(self, *names: str) -> None:
+        """Makes the message from the tables' names, such as `flights/hourly/alerts`."""
+        super().__init__("\n".join(map(_what_fills, names)))
+        self.names = names
+
+
+def _what_fills(name: str) -> str:
+    pipeline = name.partition("/")[0]
+    return (
+        f"{name}: the table does not exist yet; to fill it: windows-pipeline run {pipeline}, or of "
+        f"a stream: windows-pipeline stream {pipeline}"
+    )
 
 
 class LocalTable:
@@ -230,7 +243,7 @@ def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
             f"%[]^|\\ in their path, and this table lies in {location}; read it with Spark"
         )
     if not Path(location).is_dir() or not DeltaTable.is_deltatable(location):
-        raise NoTableError(f"{spec.name}: the table does not exist yet")
+        raise NoTableError(spec.name)
     if version is not None:
         try:
             return DeltaTable(location, version=version)

@@ -54,13 +54,15 @@ class KafkaTopic:
         """
         for name in ("servers", "topic"):
             if not getattr(self, name).strip():
-                raise ValueError(f"{name} is empty: name the {name} to read")
+                raise ValueError(f"{name}: must name the {name} to read, but is empty; name it")
         if self.starting not in get_args(_Start):
-            raise ValueError(f"starting is {self.starting!r}: it must be earliest or latest")
+            raise ValueError(
+                f"starting: must be earliest or latest, not {self.starting!r}; use one of these"
+            )
         if self.max_records_per_batch is not None and self.max_records_per_batch < 1:
             raise ValueError(
-                f"max_records_per_batch is {self.max_records_per_batch}: "
-                "it must be 1 or more, or left out"
+                f"max_records_per_batch: must be 1 or more, not {self.max_records_per_batch}; "
+                "write such a number, or leave it out"
             )
 
     @property
@@ -135,14 +137,15 @@ def read_range(
     """
     if starting_offsets.keys() != ending_offsets.keys():
         raise ValueError(
-            f"starting_offsets names partitions {sorted(starting_offsets)}, ending_offsets "
-            f"{sorted(ending_offsets)}: give both for each partition"
+            f"starting_offsets: must have the partitions of ending_offsets, "
+            f"{sorted(ending_offsets)}, but has {sorted(starting_offsets)}; name both offsets of "
+            "each partition"
         )
     for partition, start in starting_offsets.items():
         if not 0 <= start <= ending_offsets[partition]:
             raise ValueError(
-                f"partition {partition}: offsets from {start} up to {ending_offsets[partition]} "
-                "are no range: give 0 <= start <= end"
+                f"starting_offsets, partition {partition}: must be from 0 to "
+                f"{ending_offsets[partition]}, the end, not {start}; name such an offset"
             )
     reader = _configured(spark.read, topic)
     wanted = {
