@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from tests.support.command_line import call
 from tests.support.pipelines import DAYS, SHORT_GRACE, Project, day
 from windows_pipeline.jobs.days.runs import run_days, runs_to_do
-from windows_pipeline.query.records.trace import records_of_alert
+from windows_pipeline.query.records.trace_by_spark import records_of_alert
 from windows_pipeline.settings import Settings
 
 ROOT = Path(__file__).parents[2]

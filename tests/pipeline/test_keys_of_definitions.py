@@ -48,7 +48,7 @@ from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_publ
 from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
-from windows_pipeline.query.records.trace import records_of_alert
+from windows_pipeline.query.records.trace_by_spark import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.maintenance import maintain
 from windows_pipeline.storage.tables import source_tables

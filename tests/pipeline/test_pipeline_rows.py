@@ -39,7 +39,7 @@ from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query import WindowStore
-from windows_pipeline.query.records.trace import records_of_alert
+from windows_pipeline.query.records.trace_by_spark import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.windows import GracedRows

@@ -26,7 +26,7 @@ from tests.support.written_rows import (
     write,
 )
 from windows_pipeline.query import WindowStore
-from windows_pipeline.query.records.trace import records_of_alert
+from windows_pipeline.query.records.trace_by_spark import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import source_tables, window_tables
 

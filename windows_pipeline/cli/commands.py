@@ -214,7 +214,7 @@ def episodes(
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
     begin(context, f"{pipeline} {name}: reading alerts")
-    from windows_pipeline.cli.questions.trace import list_episodes
+    from windows_pipeline.cli.questions.episodes import list_episodes
 
     list_episodes(context, settings, found, name, rule, key, limit)
 
@@ -261,7 +261,7 @@ def trace(
     row_day = None if day is None else parsed_day("--day", day)
     settings, found = declared(pipeline)
     with Status(CONSOLE, f"{pipeline}: reading"):
-        from windows_pipeline.cli.questions.window_trace import (
+        from windows_pipeline.cli.questions.trace import (
             NamedRow,
             raised_alert,
             trace_alert,
@@ -292,6 +292,6 @@ def trace(
     if as_json:
         raise ValueError("--json: needs windows that can be read without Spark; leave it out")
     begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {instant}")
-    from windows_pipeline.cli.questions.trace import list_records
+    from windows_pipeline.cli.questions.trace_by_spark import list_records
 
     list_records(context, settings, found, name, key, instant, limit)

@@ -77,6 +77,6 @@ def _silence_severities(
     if not names:
         return {}
     begin(context, f"{pipeline.name}: computing how bad silences are")
-    from windows_pipeline.cli.questions.trace import silence_severities
+    from windows_pipeline.cli.questions.episodes import silence_severities
 
     return {name: silence_severities(context, settings, pipeline, name) for name in names}

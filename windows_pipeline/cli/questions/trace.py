@@ -1,115 +1,251 @@
-"""Leads from alerts to the records that caused them: `episodes` and `trace`."""
+"""Leads from an alert's window to its records, without Spark: `trace`."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
 
+import pyarrow as pa
 import typer
-from pyspark.sql import functions as F
 
-from windows_pipeline.cli.session import session
-from windows_pipeline.cli.terminal.printed import print_rows
-from windows_pipeline.config import Pipeline, Source
-from windows_pipeline.jobs import AlertsJob
-from windows_pipeline.query.alert_ids import alert_id
-from windows_pipeline.query.records.trace import is_key, records_of_alert
-from windows_pipeline.query.tables.arrow_values import python_rows
-from windows_pipeline.query.tables.keys import key_text
-from windows_pipeline.report.silences import SilenceSeverities
-from windows_pipeline.report.words import episode_state
+from windows_pipeline.cli.arguments import chosen_windows, parsed_span
+from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.printed import say
+from windows_pipeline.cli.terminal.rows import json_rows, json_value, print_grid
+from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.query import WindowStore
+from windows_pipeline.query.alert_ids import FoundAlert, alert_named
+from windows_pipeline.query.records.window_trace import WindowTrace
+from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.instants import timestamp_to_ms
-from windows_pipeline.storage.tables import window_tables
+from windows_pipeline.text.counts import counted
 
-_SEVERAL = 2
-
-
-def list_episodes(
-    context: typer.Context,
-    settings: Settings,
-    pipeline: Pipeline,
-    windows_name: str,
-    rule: str | None,
-    key: str | None,
-    limit: int,
-) -> None:
-    """Prints the worst episodes, of one rule or key if they are given."""
-    alerts = window_tables(pipeline, windows_name, settings.warehouse).alerts
-    spark = session(context, settings)
-    alerts.require(spark)
-    rows = alerts.read(spark)
-    if rule is not None:
-        rows = rows.where(F.col("rule") == F.lit(rule))
-    if key is not None:
-        source = pipeline.windows[windows_name].keyed(pipeline.source)
-        rows = rows.where(is_key(_values(key, source), rows.schema["key"].dataType))
-    job = AlertsJob(pipeline, windows_name, settings)
-    lasting = job.whole_episodes(spark, rows)
-    length = timestamp_to_ms("until") - timestamp_to_ms("episode_start")
-    windows = pipeline.windows[windows_name]
-    ranks = [F.when(F.col("rule") == name, windows.urgency(name)) for name in windows.alerts]
-    urgency = F.coalesce(*ranks, F.lit(windows.urgency("")))
-    worst = lasting.orderBy(
-        urgency, F.desc("severity"), length.desc(), "episode_start", "rule", "key"
-    )
-    row_key = windows.row_key
-    names = ("rule", "key", "episode_start", "until", "alerts", "severity")
-    found = [
-        (
-            *(row[name] for name in names[:-1]),
-            "" if row["severity"] is None else f"{row['severity']:g}",
-            episode_state(is_open=row["is_open"], ends_empty=row["ends_empty"]),
-            row["worst"]["window_end"],
-            alert_id(
-                pipeline.name,
-                windows_name,
-                row_key,
-                {**row["worst"].asDict(), "rule": row["rule"], "key": row["key"]},
-            ),
-        )
-        for row in worst.limit(limit + 1).collect()
-    ]
-    print_rows((*names, "state", "window_end", "worst alert"), found, limit)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_NAMED = 5
 
 
-def silence_severities(
-    context: typer.Context, settings: Settings, pipeline: Pipeline, windows_name: str
-) -> SilenceSeverities:
-    """The severities of the silences of a definition, for a report, which computes no rule."""
-    job = AlertsJob(pipeline, windows_name, settings)
-    alerts = job.window_tables.alerts
-    spark = session(context, settings)
-    if not alerts.exists(spark):
-        return {}
-    lasting = job.whole_episodes(spark, alerts.read(spark)).where("ends_empty")
-    rows = lasting.select("rule", "key", "episode_start", "severity").toArrow()
-    return {
-        (row["rule"], key_text(row["key"]), row["episode_start"]): row["severity"]
-        for row in python_rows(rows)
-    }
+class NamedRow(NamedTuple):
+    """What the user gives to identify the row of a row window.
+
+    Attributes:
+        partition: Its source partition.
+        offset: Its offset in its arrival day and source partition.
+        day: Its arrival day.
+    """
+
+    partition: str | None = None
+    offset: int | None = None
+    day: date | None = None
+
+    def names(self, window: StoredWindow) -> bool:
+        """Whether a window's row fits what the user knows of the row."""
+        columns = ("source_partition", "offset", "record_arrival_unit")
+        found = (window.other.get(name) for name in columns)
+        return all(asked in (None, own) for asked, own in zip(self, found, strict=True))
 
 
-def list_records(
-    context: typer.Context,
+def trace_window(
     settings: Settings,
     pipeline: Pipeline,
     windows_name: str,
     key: str,
-    window_end: datetime,
+    time: str,
+    row: NamedRow,
     limit: int,
+    *,
+    as_json: bool,
 ) -> None:
-    """Prints the records of the window of a key that ends at a time."""
-    spark = session(context, settings)
-    source = pipeline.windows[windows_name].keyed(pipeline.source)
-    values = _values(key, source)
-    records = records_of_alert(spark, settings, pipeline, windows_name, values, window_end)
+    """Prints a final window of a key with its records, why it is final, and what became of it.
+
+    Args:
+        settings: Where the tables lie.
+        pipeline: The pipeline.
+        windows_name: The window definition.
+        key: The window's key, as the user writes it.
+        time: When the window ends or starts, as precisely as the user knows.
+        row: For a row window, what the user knows of its row.
+        limit: How many records to print.
+        as_json: Whether to print JSON.
+
+    Raises:
+        UnreadableTableError: Only Spark can read a table.
+        ValueError: No window, or several, end or start at the time.
+    """
+    if any(row) and not pipeline.windows[windows_name].row_key:
+        raise ValueError(
+            f"--offset: must be left out, as {windows_name} has no windows of rows; leave it out"
+        )
+    store = WindowStore(pipeline, windows_name, settings.warehouse)
+    value = store.parsed_key(key, "KEY")
+    found = store.trace(_window(store, value, time, row))
+    if as_json:
+        _print_json(found, None)
+        return
+    _print(pipeline, store.name, pipeline.windows[windows_name], found, limit)
+
+
+def raised_alert(
+    settings: Settings, pipeline: Pipeline, alert: str, windows_name: str | None
+) -> FoundAlert:
+    """The alert with an id, in one definition or in all.
+
+    Raises:
+        UnreadableTableError: Only Spark can read a table.
+        ValueError: No alert has the id, or several have.
+    """
+    names = list(pipeline.windows)
+    if windows_name is not None:
+        names = [chosen_windows(pipeline, windows_name)]
+    return alert_named(alert, "--alert", pipeline, settings.warehouse, names)
+
+
+def trace_alert(
+    settings: Settings, pipeline: Pipeline, alert: FoundAlert, limit: int, *, as_json: bool
+) -> None:
+    """Prints an alert, and its window as `trace_window` does.
+
+    Raises:
+        UnreadableTableError: Only Spark can read a table.
+        ValueError: The window does not exist any more.
+    """
+    store = WindowStore(pipeline, alert.windows_name, settings.warehouse)
+    found = store.trace(store.window_of(alert))
+    if as_json:
+        _print_json(found, alert)
+        return
+    severity = "" if alert.severity is None else f", severity {alert.severity:g}"
+    by = "" if alert.retracted_by is None else f", retracted by correction {alert.retracted_by}"
+    CONSOLE.print(f"alert {alert.id}: {alert.rule} of {alert.windows_name}{severity}{by}")
+    _print(pipeline, store.name, pipeline.windows[alert.windows_name], found, limit)
+
+
+def _print(pipeline: Pipeline, name: str, windows: Windows, found: WindowTrace, limit: int) -> None:
+    aggregates = [each.name for each in windows.aggregate_list]
+    bounds = ["window_start", "window_end"]
+    print_grid(name, found.row, ["key", *bounds, *windows.row_key, "record_count", *aggregates])
+    _print_reason(found, windows.grace)
+    for side, neighbour in (("before", found.before), ("after", found.after)):
+        if neighbour is not None:
+            CONSOLE.print(f"the window {side}: {_bounds(neighbour)}")
+    for firing in found.firings[:limit]:
+        CONSOLE.print(_firing_text(firing))
+    if len(found.firings) > limit:
+        count = len(found.firings)
+        say("note", f"it fired {count:,} times; raise --limit {limit} to see all firings")
+    for each in found.corrections:
+        CONSOLE.print(f"correction {each.number}: {each.change}, as {each.cause!r}")
+    _print_records(pipeline, found.records, limit)
+
+
+def _window(store: WindowStore, key: object, time: str, row: NamedRow) -> StoredWindow:
+    """The window of a key that ends, or starts, at a time.
+
+    Raises:
+        ValueError: There is no such window, or there are several.
+    """
+    instant, last = parsed_span("TIME", time)
+    near = [each for each in store.bounded(key, instant, last) if row.names(each)]
+    for chosen in (
+        [each for each in near if each.end == instant],
+        [each for each in near if each.start == instant],
+        [each for each in near if instant <= each.end <= last],
+        near,
+    ):
+        if len(chosen) == 1:
+            return chosen[0]
+        if chosen:
+            named = "\n".join(map(_bounds, chosen[:_MOST_NAMED]))
+            more = f"\nand {len(chosen) - _MOST_NAMED:,} more" if chosen[_MOST_NAMED:] else ""
+            by_row = (
+                ", or name the row by --offset, --day and --partition" if chosen[0].other else ""
+            )
+            raise ValueError(
+                f"TIME: must name one window, and {len(chosen)} end or start at {time}; write one "
+                f"of these ends{by_row}:\n{named}{more}"
+            )
+    of_row = " whose row has this offset, day and partition" if any(row) else ""
+    raise ValueError(
+        f"{store.name}: no window of key {key!r}{of_row} ends or starts at {time}; take key and "
+        "window_end from a row of alerts"
+    )
+
+
+def _print_reason(found: WindowTrace, grace_ms: int) -> None:
+    closed_at_ms = found.closed_at_ms
+    if closed_at_ms is None:
+        return
+    close = _text(_EPOCH + timedelta(milliseconds=closed_at_ms))
+    CONSOLE.print(
+        f"final: arrival day {found.window.arrival_unit} moved the close time to {close}, past the "
+        f"window's end; the grace is {timedelta(milliseconds=grace_ms)}"
+    )
+
+
+def _print_records(pipeline: Pipeline, records: pa.Table, limit: int) -> None:
+    source = pipeline.source
     arrival = [source.arrival_column] if source.arrival_column else []
-    shown = records.select("arrival_unit", "offset", "event_time", *arrival, *source.values)
-    print_rows(shown.columns, shown.limit(limit + 1).collect(), limit)
+    first = ["arrival_unit", "offset", "event_time", *arrival, *source.values, "behind_ms"]
+    print_grid("records", records.slice(0, limit), first, newest_last=False)
+    if records.num_rows > limit:
+        say("note", f"there are {records.num_rows:,} records; raise --limit {limit} to see them")
 
 
-def _values(key: str, source: Source) -> str | list[str]:
-    """The parts of a key as users write it: the values of its columns, with commas between."""
-    if len(source.key_columns) < _SEVERAL:
-        return key
-    return [value.strip() for value in key.split(",")]
+def _firing_text(firing: StoredWindow) -> str:
+    """A firing in a line: when and why, and its aggregates (rule E2)."""
+    of = firing.other
+    values = [f"{name} {_value(value)}" for name, value in firing.values.items()]
+    result = ", ".join([counted(firing.record_count, "record"), *values])
+    return (
+        f"firing {of['firing_id']}: {of['reason']}, by {of['cause']}, at stream time "
+        f"{_text(of['stream_time'])}: {result}"
+    )
+
+
+def _value(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _firing_as_json(firing: StoredWindow) -> dict[str, object]:
+    named = {"record_count": firing.record_count, **firing.values, "failed": list(firing.failed)}
+    listed = {**firing.other, **named, "is_final": firing.closed}
+    return {name: json_value(value) for name, value in listed.items()}
+
+
+def _print_json(found: WindowTrace, alert: FoundAlert | None) -> None:
+    raised = None
+    if alert is not None:
+        names = ("id", "windows_name", "rule", "severity", "retracted_by")
+        raised = {name: json_value(getattr(alert, name)) for name in names}
+    answer = {
+        "alert": raised,
+        "window": json_rows(found.row)[0],
+        "closed_at_ms": found.closed_at_ms,
+        "before": None if found.before is None else _bounds(found.before),
+        "after": None if found.after is None else _bounds(found.after),
+        "firings": list(map(_firing_as_json, found.firings)),
+        "corrections": [
+            {"number": each.number, "change": each.change, "cause": each.cause}
+            for each in found.corrections
+        ],
+        "records": json_rows(found.records),
+    }
+    typer.echo(json.dumps(answer, indent=1, allow_nan=False))
+
+
+def _bounds(window: StoredWindow) -> str:
+    """A window as one line; for a row window, with the values that identify its row."""
+    bounds = f"{_text(window.start)} to {_text(window.end)}"
+    count = counted(window.record_count, "record")
+    of = window.other
+    if "record_arrival_unit" not in of:
+        return f"{bounds}, {count}"
+    row = (
+        f"{_text(of['event_time'])}, offset {of['offset']} of {of['record_arrival_unit']}, "
+        f"source partition {of['source_partition']}"
+    )
+    return f"{bounds}, {count}, of the row at {row}"
+
+
+def _text(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M:%S.%f}"[:-3]
