@@ -8,7 +8,7 @@ from functools import partial
 import typer
 
 from windows_pipeline.cli.failures import end_failed, failed_rules, rules_of_jobs
-from windows_pipeline.cli.jobs.reports import Report, reporting
+from windows_pipeline.cli.jobs.recorders import Recorder, recording
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import print_checks, say
@@ -37,7 +37,7 @@ def correct_published(
     for text in changed_since(spark, pipeline, settings, first, last):
         say("warning", text)
     failed: list[str] = []
-    with reporting(context, pipeline, settings, spark) as send:
+    with recording(context, pipeline, settings, spark) as send:
         for name in names:
             done = correct(
                 spark, pipeline, name, settings, first, last, cause, CONSOLE.print,
@@ -66,5 +66,5 @@ def _print_corrected(of_windows: str, done: CorrectionResult) -> None:
         CONSOLE.print(f"{of_windows}: correction {done.number} is published")
 
 
-def _take(windows_name: str, done: CorrectionResult, cause: str, opened: Report) -> None:
+def _take(windows_name: str, done: CorrectionResult, cause: str, opened: Recorder) -> None:
     opened.correction(windows_name, done, cause)

@@ -13,7 +13,7 @@ from windows_pipeline.checks.next_steps import run_again
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.checks.table_rules import FINAL_NEVER_CHANGED
 from windows_pipeline.cli.failures import FailedExit, end_failed, failed_rules, rules_of_jobs
-from windows_pipeline.cli.jobs.reports import reported, reporting
+from windows_pipeline.cli.jobs.recorders import recorded, recording
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import (
@@ -111,7 +111,7 @@ def run_landed(
     done: list[tuple[str, JobResult]] = []
     refused: set[str] = set()
     bad: list[BadFileError] = []
-    with reporting(context, pipeline, settings, spark) as send:
+    with recording(context, pipeline, settings, spark) as send:
         for number, days in enumerate(runs, 1):
             CONSOLE.print(f"{pipeline.name}: {days_text(days.days)}")
             of_run = f"{days_text(days.days)}; run {number} of {len(runs)}"
@@ -120,7 +120,7 @@ def run_landed(
                 begin=partial(_show_job, status, of_run), found_bad=bad.append,
             )  # fmt: skip
             followed = _noting_refused(results, refused)
-            done += print_jobs(reported(followed, send), pipeline, partial(run_again, pipeline))
+            done += print_jobs(recorded(followed, send), pipeline, partial(run_again, pipeline))
         reason = "; ".join(map(str, bad))
         if bad:
             send(lambda opened: opened.failed(reason))

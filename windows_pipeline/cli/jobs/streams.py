@@ -8,7 +8,7 @@ import typer
 from pyspark.sql import SparkSession
 
 from windows_pipeline.cli.failures import FailedExit, end_failed, failed_rules
-from windows_pipeline.cli.jobs.reports import Send, reporting
+from windows_pipeline.cli.jobs.recorders import Send, recording
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import (
@@ -51,14 +51,14 @@ def follow(
             done.append(result)
         else:
             # Each micro-batch opens the reports again, so one that fails misses no later one.
-            with reporting(context, pipeline, settings, spark) as send_batch:
+            with recording(context, pipeline, settings, spark) as send_batch:
                 send_batch(lambda opened: opened.batch(result))
         status.update(
             f"{pipeline.name}: {counted(batches.number, 'micro-batch', 'micro-batches')} "
             f"with {counted(batches.accepted, 'record')}; looking for more"
         )
 
-    with reporting(context, pipeline, settings, spark) as send:
+    with recording(context, pipeline, settings, spark) as send:
         try:
             run_stream(spark, pipeline, settings, every=every, on_batch=add)
             if not batches.number:

@@ -13,7 +13,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import table_spec
 from windows_pipeline.dagster.assets.checks import failing_rows
 from windows_pipeline.dagster.assets.event_order import Event, in_order
-from windows_pipeline.dagster.assets.report import ResultEvents
+from windows_pipeline.dagster.assets.result_events import ResultEvents
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days

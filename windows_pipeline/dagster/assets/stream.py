@@ -17,7 +17,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import source_key, table_spec
 from windows_pipeline.dagster.assets.checks import rules_evaluations, rules_spec
 from windows_pipeline.dagster.assets.event_order import Event, in_order, with_targets
-from windows_pipeline.dagster.assets.report import ResultEvents
+from windows_pipeline.dagster.assets.result_events import ResultEvents
 from windows_pipeline.dagster.assets.step import days_of_run
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key

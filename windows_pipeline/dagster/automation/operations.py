@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.event_order import Event, in_order
-from windows_pipeline.dagster.assets.report import ResultEvents
+from windows_pipeline.dagster.assets.result_events import ResultEvents
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource

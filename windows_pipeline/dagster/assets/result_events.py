@@ -1,11 +1,9 @@
-"""The events of jobs' results, which commands and jobs report to the Dagster instance."""
+"""The Dagster events of jobs' results, of which commands and jobs of Dagster store runs."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from pathlib import Path
 from types import MappingProxyType
 
 import dagster as dg
@@ -19,7 +17,7 @@ from windows_pipeline.dagster.assets.catalogue import column_lineage
 from windows_pipeline.dagster.assets.checks import rules_evaluations
 from windows_pipeline.dagster.assets.correction_metadata import correction_metadata
 from windows_pipeline.dagster.assets.episodes import EpisodeChecks
-from windows_pipeline.dagster.assets.event_order import Event, in_order
+from windows_pipeline.dagster.assets.event_order import Event
 from windows_pipeline.dagster.assets.metadata import (
     Metadata,
     batch_metadata,
@@ -31,15 +29,9 @@ from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
 from windows_pipeline.streaming import BatchResult
-from windows_pipeline.text.counts import counted
-
-_COMMAND, _DID = "windows-pipeline/command", "windows-pipeline/did"
-"""The tags of a run that a command reports: the command, and what it did."""
-_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class ResultEvents:
@@ -238,122 +230,3 @@ class ResultEvents:
         """The plots of a table's days; none of a table that is not plotted."""
         plots = self._plots.get(table.name)
         return {} if plots is None or not days else plots(self._spark, days)
-
-
-class InstanceReport:
-    """Reports the results of a pipeline's jobs to the Dagster instance.
-
-    Checks are reported in a run, when the command ends: of the evaluations that belong to no run,
-    Dagster stores one a check and day, and refuses the next.
-    """
-
-    def __init__(self, home: Path, pipeline: Pipeline, events: ResultEvents, command: str) -> None:
-        """Opens the instance of a folder, which has a `dagster.yaml`.
-
-        Args:
-            home: The folder.
-            pipeline: The pipeline.
-            events: Makes the events of results.
-            command: The command whose results are reported, as users may repeat it.
-        """
-        # `DagsterInstance.get` takes the folder from nowhere else.
-        os.environ["DAGSTER_HOME"] = str(home.resolve())
-        self._instance = dg.DagsterInstance.get()
-        self._pipeline = pipeline
-        self._events = events
-        self._command = command
-        self._did: list[str] = []
-        self._of_jobs: list[Event] = []
-        self._failure: str | None = None
-
-    def job(self, name: str, result: JobResult) -> None:
-        """Takes the result of the job whose first table has the name; `end` reports it."""
-        self._of_jobs += self._events.of_job(name, result)
-        outcome = "published" if result.published else "NOT published"
-        self._did.append(f"{name}: {outcome}, {days_text(sorted(result.days))}")
-
-    def failed(self, reason: str) -> None:
-        """Takes why the command did not do all that it was to do; the run of `end` fails by it."""
-        self._failure = reason
-
-    def end(self) -> None:
-        """Reports the results of all jobs, in a run of the job `NAME_in_shell`."""
-        events, self._of_jobs = self._of_jobs, []
-        failure, self._failure = self._failure, None
-        did, self._did = self._did, []
-        if not events and failure is None:
-            return
-
-        @dg.op(name="show", out={})
-        def show() -> Iterator[Event]:
-            dg.OpExecutionContext.get().log.info("\n".join([self._command, *did]))
-            yield from in_order(self._instance, events)
-            if failure is not None:
-                raise dg.Failure(failure)
-
-        @dg.job(
-            name=f"{self._pipeline.name}_in_shell",
-            description=f"What a command did with {self._pipeline.name}.",
-        )
-        def in_shell() -> None:
-            show()
-
-        # A blocking check that failed fails this run, as it failed the command.
-        stored = in_shell.execute_in_process(
-            instance=self._instance,
-            run_config=_QUIET,
-            raise_on_error=False,
-            tags={_COMMAND: self._command, _DID: "; ".join(did) or failure or "nothing"},
-        )
-        if not stored.success and failure is None and not any(map(_blocks, events)):
-            raise RuntimeError(
-                f"run {stored.run_id} of Dagster must end, but failed; the tables are as the "
-                "command left them. The run's log in the UI has the cause"
-            )
-
-    def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
-        """Takes the result of a correction; `end` reports it."""
-        self._of_jobs += self._events.of_correction(windows_name, result, cause)
-        outcome = "nothing differs from the published results"
-        if not result.published:
-            outcome = "the correction is NOT published"
-        elif result.number is not None:
-            outcome = f"correction {result.number} is published, {days_text(sorted(result.by_day))}"
-        self._did.append(f"{windows_name}: {outcome}")
-
-    def batch(self, batch: BatchResult) -> None:
-        """Reports at once what a micro-batch wrote."""
-        for event in self._events.of_batch(batch):
-            self._instance.report_runless_asset_event(event)
-
-    def stream(
-        self,
-        batches: Sequence[BatchResult],
-        checked: Iterable[tuple[str, Sequence[CheckResult]]],
-    ) -> None:
-        """Takes the results of a run of the stream; `end` reports them."""
-        days = sorted({day for batch in batches for day in batch.arrival_units})
-        self._of_jobs += self._events.of_stream(batches)
-        self._of_jobs += self._events.of_checked(checked, days)
-        micro_batches = counted(len(batches), "micro-batch", "micro-batches")
-        self._did.append(f"{micro_batches}, {days_text(days)}" if days else micro_batches)
-
-
-def _blocks(event: Event) -> bool:
-    if not isinstance(event, dg.AssetCheckEvaluation) or event.passed:
-        return False
-    return bool(event.blocking) and event.severity == dg.AssetCheckSeverity.ERROR
-
-
-def open_report(
-    pipeline: Pipeline, settings: Settings, spark: SparkSession, command: str
-) -> InstanceReport | None:
-    """Opens the Dagster instance of DAGSTER_HOME or, without it, of the settings.
-
-    Returns:
-        The report; None if there is no such instance.
-    """
-    named = os.environ.get("DAGSTER_HOME") or settings.dagster_home
-    if named is None or not (Path(named) / "dagster.yaml").is_file():
-        return None
-    return InstanceReport(Path(named), pipeline, ResultEvents(pipeline, settings, spark), command)

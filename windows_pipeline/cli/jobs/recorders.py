@@ -1,8 +1,8 @@
-"""Reports what a command did to other services: to Dagster, if it is installed.
+"""Records in other services what a command did: in Dagster, if it is installed.
 
-A report is an entry point of the group `windows_pipeline.reports`, so that commands need not import
-Dagster: a function of pipeline, settings, Spark session and the command as users may repeat it. It
-returns a `Report`, or None if there is no service to report to.
+An entry point of the group `windows_pipeline.recorders` makes a recorder, so that commands need not
+import Dagster: a function of pipeline, settings, Spark session and the command as users may repeat it.
+It returns a `Recorder`, or None if there is no service to record in.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult
 
-_GROUP = "windows_pipeline.reports"
+_GROUP = "windows_pipeline.recorders"
 
 
-class Report(Protocol):
+class Recorder(Protocol):
     """Takes the results of a run's jobs."""
 
     def job(self, name: str, result: JobResult) -> None:
@@ -40,7 +40,7 @@ class Report(Protocol):
         ...
 
     def end(self) -> None:
-        """Ends the report: no further job or correction follows."""
+        """Ends the record: no further job or correction follows."""
         ...
 
     def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
@@ -60,22 +60,22 @@ class Report(Protocol):
         ...
 
 
-Send = Callable[[Callable[[Report], None]], None]
-"""Sends something to every report of a command."""
+Send = Callable[[Callable[[Recorder], None]], None]
+"""Sends something to every recorder of a command."""
 
 
 @contextmanager
-def reporting(
+def recording(
     context: typer.Context, pipeline: Pipeline, settings: Settings, spark: SparkSession
 ) -> Iterator[Send]:
-    """Opens the reports of a command once it has something to send, and ends them with the block.
+    """Opens the recorders of a command once it has something to send, and ends them with the block.
 
-    If a report fails, the command only warns, because the tables hold the results.
+    If a recorder fails, the command only warns, because the tables hold the results.
     """
     command = command_text(context)
-    opened: list[dict[str, Report]] = []
+    opened: list[dict[str, Recorder]] = []
 
-    def send(something: Callable[[Report], None]) -> None:
+    def send(something: Callable[[Recorder], None]) -> None:
         if not opened:
             opened.append(_opened(pipeline, settings, spark, command))
         _send(opened[0], something)
@@ -83,46 +83,46 @@ def reporting(
     try:
         yield send
     finally:
-        for reports in opened:
-            _send(reports, lambda report: report.end())
+        for recorders in opened:
+            _send(recorders, lambda recorder: recorder.end())
 
 
-def reported(
+def recorded(
     results: Iterable[tuple[str, JobResult]], send: Send
 ) -> Iterator[tuple[str, JobResult]]:
-    """Reports each job's result, and passes it on."""
+    """Records each job's result, and passes it on."""
     for name, result in results:
         send(partial(_take_job, name, result))
         yield name, result
 
 
-def _take_job(name: str, result: JobResult, report: Report) -> None:
-    report.job(name, result)
+def _take_job(name: str, result: JobResult, recorder: Recorder) -> None:
+    recorder.job(name, result)
 
 
-def _send(reports: dict[str, Report], send: Callable[[Report], None]) -> None:
-    """Sends something to every report; a report that fails gets nothing more."""
-    for kind, report in list(reports.items()):
+def _send(recorders: dict[str, Recorder], send: Callable[[Recorder], None]) -> None:
+    """Sends something to every recorder; a recorder that fails gets nothing more."""
+    for kind, recorder in list(recorders.items()):
         try:
-            send(report)
+            send(recorder)
         except Exception as error:  # noqa: BLE001  of a service that is not this command's
             _warn(kind, error)
-            del reports[kind]
+            del recorders[kind]
 
 
 def _opened(
     pipeline: Pipeline, settings: Settings, spark: SparkSession, command: str
-) -> dict[str, Report]:
-    """The reports that have somewhere to report to, by the entry point's name."""
+) -> dict[str, Recorder]:
+    """The recorders that have a service to record in, by the entry point's name."""
     found = {}
     for point in entry_points(group=_GROUP):
         try:
-            report = point.load()(pipeline, settings, spark, command)
+            recorder = point.load()(pipeline, settings, spark, command)
         except Exception as error:  # noqa: BLE001  of a service that is not this command's
             _warn(point.name, error)
             continue
-        if report is not None:
-            found[point.name] = report
+        if recorder is not None:
+            found[point.name] = recorder
     return found
 
 
