@@ -80,7 +80,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def small(settings: Settings) -> Settings:
-    """These, for small and quick work."""
+    """The settings, for small and quick work."""
     changed = {
         "spark.master": "local[2]",
         "spark.sql.shuffle.partitions": "2",
@@ -124,7 +124,7 @@ def small_settings() -> Settings:
 
 @pytest.fixture(scope="session")
 def settings(small_settings: Settings, request: pytest.FixtureRequest) -> Iterator[Settings]:
-    """These, with Kafka; and the session of this process, so that runs of Dagster's take it."""
+    """The small settings with Kafka. Starts the session that Dagster's runs use."""
     settings = with_kafka(small_settings)
     door = getattr(request.config, "workerinput", {}).get("door")
     if door is not None:

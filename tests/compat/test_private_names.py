@@ -35,7 +35,7 @@ PRIVATE_ATTRIBUTES = {
     *("_jsc", "_jseq", "_jsparkSession", "_jsq", "_jssql", "_jvm", "_jwrite", "_plan", "_sc"),
     *("_session", "_unique_ids"),
 }
-"""Attributes of PySpark's and Numba's objects; of any object, as a name has no type."""
+"""Private attributes of PySpark and Numba, refused on any object: the search sees no types."""
 
 
 def files() -> Iterator[Path]:
@@ -92,7 +92,7 @@ def root_of(node: ast.expr) -> ast.expr:
 
 
 def is_own(node: ast.Attribute) -> bool:
-    """Whether it is an attribute of a class's own object."""
+    """Whether the attribute is read from `self` or `cls`."""
     return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
 
 

@@ -1,4 +1,4 @@
-"""Contract of PySpark's use of py4j: it asks for names, and takes those that are remembered."""
+"""Contract of PySpark's use of py4j: PySpark asks the JVM for a name unless it is cached."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def asked(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[list
 
 
 def test_names_are_classes_and_functions_of_the_jvm(spark: SparkSession) -> None:
-    """A session that is taken again is made ready again."""
+    """`with_cached_names` caches the names again for a running session."""
     for _ in range(2):
         remembered = vars(jvm(with_cached_names(spark)))
         for name, members in NAMES.items():

@@ -103,7 +103,7 @@ _PARTS_OF_TARGETS: dict[FieldPath, type[BaseModel]] = {
     ("quiet",): Quiet,
 }
 _SENTENCE = re.compile(r"there is |in ['\"]|['\"/]|\S+\(|every ")
-"""Matches what is wrong where it names its own subject, as in "there is no column 'x'"."""
+"""Matches the text of a problem that is a whole sentence, as in "there is no column 'x'"."""
 _MOST_SHOWN = 400
 """How many characters of a value an error shows."""
 _MOST_SHOWN_OF_LISTS = 60
@@ -140,8 +140,8 @@ def _refuse_references(document: Document) -> None:
         if refers(text) and not may_refer and path not in document.faulty:
             allowed = ", ".join(".".join(root) for root in _MAY_REFER)
             reason = (
-                "refers to the environment, but what a pipeline computes and whom it notifies of "
-                "what follow from its file alone, on every machine (rule H1)"
+                "refers to the environment, but a pipeline's results and notifications must depend "
+                "on its file alone, not on a machine (rule H1)"
             )
             fix = f"write the value itself; references may stand in {allowed}"
             document.refuse(path, f"{shown(text, _MOST_SHOWN)} {reason}; {fix}")
@@ -248,7 +248,7 @@ def pipeline_files(folder: Path | str) -> list[Path]:
 
 
 def _location(parts: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    """Returns a field's path without the form of a column, which is no level of the file."""
+    """Returns a field's path without pydantic's name of a column's form, which no file has."""
     is_column = parts[:2] == ("source", "columns") and len(parts) > 3
     if is_column and parts[3] in (SHORT_FORM, LONG_FORM):
         return (*parts[:3], *parts[4:])
@@ -311,7 +311,7 @@ def _report_value(document: Document, path: FieldPath, value: object, text: str)
 
 
 def _joint(text: str) -> str:
-    """The sign between a value and what is wrong with it: a colon before a whole sentence."""
+    """Returns a colon if the text of a problem is a whole sentence; otherwise nothing."""
     return ":" if _SENTENCE.match(text) else ""
 
 

@@ -242,10 +242,10 @@ class Windowed(Generic[Result]):
         Returns:
             Unordered rows with all columns of these records; `reason` (string): `late` if all
             windows of the record were closed when it arrived, `outside_windows` if its time is
-            between windows or before the first, `partly_late` if the record was in time for some
-            window, but no such window was created; `stream_time` and `close_time` at its arrival
-            (of the event time's type); and `late_by_ms` (bigint, milliseconds), the close time
-            minus the event time.
+            between windows or before the first, `partly_late` if some window of the record was
+            open when it arrived, but no window counts the record; `stream_time` and `close_time`
+            at its arrival (of the event time's type); and `late_by_ms` (bigint, milliseconds),
+            the close time minus the event time.
 
         Raises:
             ValueError: The event time or the order of arrival is not named, or a column is

@@ -33,7 +33,7 @@ def computed_days_tables(pipeline: Pipeline, windows_name: str, warehouse: str) 
 
 
 def computed_days_in(spark: SparkSession, table: Table) -> set[date]:
-    """The days that are computed, by one of these tables."""
+    """The days that one of these tables lists as computed."""
     return (
         set(table.rows(spark, ["arrival_unit"])["arrival_unit"].to_pylist())
         if table.exists(spark)
@@ -56,7 +56,7 @@ def computed_through_ms(
     warehouse: str,
     arrivals: Arrivals,
 ) -> int | None:
-    """The close time after the last day that is computed, like all days before it.
+    """The close time after the newest day up to which all days are computed.
 
     A stream computes days as it ingests them.
 

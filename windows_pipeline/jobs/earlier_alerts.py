@@ -46,7 +46,7 @@ class _Found(NamedTuple):
     windows: DataFrame | None
 
     def and_of_others(self, other: _Found, keys: DataFrame) -> _Found:
-        """Adds what another one has of other keys than some."""
+        """Adds the rows of the other, but for those of the keys."""
         alerts = self.alerts.unionByName(join_on(other.alerts, keys, ["key"], "anti"))
         if self.windows is None or other.windows is None:
             return _Found(alerts, None)

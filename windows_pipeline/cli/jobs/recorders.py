@@ -1,8 +1,8 @@
 """Records in other services what a command did: in Dagster, if it is installed.
 
 An entry point of the group `windows_pipeline.recorders` makes a recorder, so that commands need not
-import Dagster: a function of pipeline, settings, Spark session and the command as users may repeat it.
-It returns a `Recorder`, or None if there is no service to record in.
+import Dagster: a function of pipeline, settings, Spark session and the command as users may repeat
+it. It returns a `Recorder`, or None if there is no service to record in.
 """
 
 from __future__ import annotations
