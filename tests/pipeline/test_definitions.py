@@ -23,6 +23,7 @@ from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_da
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables, window_tables
+from windows_pipeline.storage.writer_lock import writing
 
 
 @pytest.fixture
@@ -108,6 +109,15 @@ def test_the_schedule_asks_for_the_newest_landed_days(carriers: Project, nights:
     assert nights.asked() == []
     shutil.rmtree(carriers.folder / "data" / "flights" / SECOND)
     assert nights.asked() == []
+
+
+def test_the_schedule_asks_for_no_day_while_a_command_writes(
+    carriers: Project, nights: Nights
+) -> None:
+    pipeline = load_pipeline(carriers.folder / "pipelines" / "carriers.yaml")
+    with writing(pipeline, carriers.settings.warehouse):
+        assert nights.asked() == []
+    assert nights.asked() == [(FIRST, THIRD)]
 
 
 def test_the_schedule_asks_for_no_day_before_a_gap(carriers: Project, nights: Nights) -> None:

@@ -216,7 +216,10 @@ def test_no_rows_are_an_empty_json_list(
 def test_a_missing_table_names_the_command_that_fills_it(
     pipeline: Pipeline, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fix = "the table does not exist yet; to fill it: windows-pipeline run flights "
+    fix = (
+        "the table does not exist yet; to fill it: windows-pipeline run flights, or of a stream: "
+        "windows-pipeline stream flights "
+    )
     for command, table in (
         ("alerts", "hourly/alerts"),
         ("late", "hourly/late_records"),

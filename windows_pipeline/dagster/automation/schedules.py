@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import dagster as dg
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.automation.open_runs import at_work
+from windows_pipeline.dagster.automation.open_runs import at_work, command_at_work
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
 from windows_pipeline.settings import Settings, resolve
@@ -26,7 +26,8 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     each night, for the unbroken run of landed days that ends with the newest landed day: for the
     days that are not materialized nor in an open run, and for the days that failed. A day failed if
     the last run of any asset for it failed; each tick requests the day until it is materialized.
-    Days that an asset was never run for, as after a new window definition, need a backfill.
+    Days that an asset was never run for, as after a new window definition, need a backfill. A tick
+    while a command writes the pipeline's tables requests nothing; the next tick does.
 
     The pipeline's `schedule` may name other times, and start the schedule.
     """
@@ -80,6 +81,9 @@ def _stream_schedule(
 def _runs_of_newest_days(
     context: dg.ScheduleEvaluationContext, pipeline: Pipeline, settings: Settings, job: str
 ) -> Sequence[dg.RunRequest] | dg.SkipReason:
+    busy = command_at_work(pipeline, settings)
+    if busy is not None:
+        return dg.SkipReason(f"{busy}; the next tick requests the days that lack results then")
     days = arrival_days(pipeline)
     raw_events = asset_key(source_tables(pipeline, settings.warehouse).raw_events)
     path = resolve(pipeline.source.required_path, settings.landing)
