@@ -118,6 +118,17 @@ def test_a_failed_day_is_requested_again_once_its_records_are_updated(
     assert not automated.run(1, DAYS, windows=True)
     assert len(automated.project.rows("keyed_windows")) > DAYS
     assert automated.tick() == set()
+    assert automated.run(1, DAYS, windows=False)
+    assert automated.tick() == set(range(1, DAYS + 1))
+    assert automated.tick() == set()
+    # It fails a second time, and Dagster ticks after the first step, too.
+    assert not automated.run(1, DAYS, windows=True)
+    automated.instance.report_runless_asset_event(
+        dg.AssetMaterialization(
+            asset_key(automated.project.windows.keyed_windows), partition=day(1).isoformat()
+        )
+    )
+    assert automated.tick() == set()
     final_windows.unlink()
     assert automated.tick() == set()
     assert automated.run(1, DAYS, windows=False)

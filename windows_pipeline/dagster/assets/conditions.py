@@ -56,18 +56,24 @@ class DaysToCompute(dg.AutomationCondition[dg.AssetKey]):
 
 
 def windows_condition(
-    pipeline: Pipeline, windows_name: str, settings: Settings, tables: Iterable[dg.AssetKey]
+    pipeline: Pipeline,
+    windows_name: str,
+    settings: Settings,
+    raw_events: dg.AssetKey,
+    tables: Iterable[dg.AssetKey],
 ) -> dg.AutomationCondition[dg.AssetKey] | None:
     """The condition by which Dagster requests days of a definition's tables; None for a stream.
 
-    A day is requested once: when it becomes one of `DaysToCompute`, or when a table that it is made
-    of was updated by another run and the day is to be computed. A day whose run fails is requested
-    again after such an update only.
+    It is the same for all tables of the definition, so that they are requested together. A day is
+    requested once: when it becomes one of `DaysToCompute`, or when another run ingested it again
+    and the day is to be computed. A day whose run fails is requested again after that only: what a
+    failed run wrote of earlier tables requests nothing.
 
     Args:
         pipeline: The pipeline.
         windows_name: The definition.
         settings: Where the tables lie.
+        raw_events: The table that the definition is computed from.
         tables: The tables of the definition; where the run of one fails for a day, or is in
             progress, none of them is requested for it.
     """
@@ -75,9 +81,18 @@ def windows_condition(
         return None
     condition = dg.AutomationCondition
     to_compute = DaysToCompute(pipeline, windows_name, settings)
-    begins = to_compute.newly_true() | condition.any_deps_updated()
-    failures = (condition.asset_matches(key, condition.execution_failed()) for key in tables)
-    handled = reduce(or_, (failed.newly_true() for failed in failures), condition.newly_requested())
-    runs = (condition.asset_matches(key, condition.in_progress()) for key in tables)
-    is_open = reduce(or_, runs, condition.any_deps_in_progress())
-    return begins.since(handled) & to_compute & ~is_open
+    ingested = condition.newly_updated() & ~condition.executed_with_root_target()
+    begins = to_compute.newly_true() | condition.asset_matches(raw_events, ingested)
+    failed = _any_of(tables, condition.execution_failed())
+    computing = _any_of(tables, condition.in_progress())
+    ingesting = condition.asset_matches(raw_events, condition.in_progress())
+    # A run that is seen at work ends the request, also where the day had failed before.
+    handled = condition.newly_requested() | failed.newly_true() | computing
+    return begins.since(handled) & to_compute & ~computing & ~ingesting
+
+
+def _any_of(
+    tables: Iterable[dg.AssetKey], holds: dg.AutomationCondition[dg.AssetKey | dg.AssetCheckKey]
+) -> dg.AutomationCondition[dg.AssetKey]:
+    """True for the days for which a condition holds of at least one of the tables."""
+    return reduce(or_, (dg.AutomationCondition.asset_matches(key, holds) for key in tables))

@@ -82,7 +82,9 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
         )
         steps.append(firings)
     keys = [key for step_assets in steps for key in step_assets.keys]
-    condition = windows_condition(pipeline, windows_name, settings, keys)
+    condition = windows_condition(
+        pipeline, windows_name, settings, asset_key(source.raw_events), keys
+    )
     return [
         *dg.map_asset_specs(
             lambda spec: spec.replace_attributes(automation_condition=condition), steps
