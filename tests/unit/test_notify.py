@@ -190,6 +190,23 @@ def test_old_events_are_not_sent_unless_asked(project: Notified, hook: Receiver)
     assert hook.events == [("JFK", "opened"), ("LGA", "opened")]
 
 
+def test_a_rebuild_after_a_correction_sends_nothing_again(
+    project: Notified, hook: Receiver
+) -> None:
+    """Its rows have no correction's number, and so other ids; what differs is sent."""
+    until = SINCE + timedelta(hours=2)
+    project.happen({"event": "ended", "correction": 1, "until": until})
+    assert project.deliver()["people"].events == 1
+    project.happen(
+        {"event": "ended", "until": until},
+        {"event": "ended", "until": until, "key": "LGA"},
+        {"event": "ended", "until": until, "severity": 70.0},
+    )
+    assert project.deliver()["people"].events == 2
+    assert sorted(key for key, _ in hook.events) == ["JFK", "JFK", "LGA"]
+    assert project.deliver()["people"].events == 0
+
+
 def test_a_retraction_is_sent_where_the_episode_was(project: Notified, hook: Receiver) -> None:
     """Rule E1: however old it is; nobody hears of an episode that was never sent."""
     gone = {"retracted_by": 1}

@@ -218,7 +218,9 @@ class _Target:
         count = 0
         if send is not None:
             self.log.note(
-                Delivery(event.id, self.name, "skipped", self._at, reason=reason)
+                Delivery(
+                    event.id, self.name, "skipped", self._at, reason=reason, digest=_digest(event)
+                )
                 for reason, skipped in due.skipped.items()
                 for event in skipped
             )
@@ -235,7 +237,15 @@ class _Target:
                         self.name, tuple(texts), count, due.old, waiting, str(error), failed=True
                     )
                 self.log.note(
-                    Delivery(event.id, self.name, "sent", self._at, message.id, attempts)
+                    Delivery(
+                        event.id,
+                        self.name,
+                        "sent",
+                        self._at,
+                        message.id,
+                        attempts,
+                        digest=_digest(event),
+                    )
                     for event in message.events
                 )
             texts.append(title(self.pipeline, message))
@@ -252,6 +262,11 @@ class _Target:
         self.log.note(
             Delivery(event.id, self.name, "waiting", self._at, reason=reason) for event in new
         )
+
+
+def _digest(event: AnyEvent) -> str:
+    """The digest of an event that a correction added; empty for others, whose ids are enough."""
+    return "" if event.correction is None else event.digest
 
 
 def _sent(

@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from windows_pipeline.notify.pipeline_events import AnyEvent
+
 Outcome = Literal["sent", "skipped", "waiting"]
 FILE = "_delivered.jsonl"
 _PRIVATE = 0o666
@@ -39,6 +41,7 @@ class Delivery:
         message: The id of the message with the event; empty without a message.
         attempts: How often the message was tried.
         reason: Why it was skipped or waits.
+        digest: Of an event that a correction added: its digest without the correction's number.
     """
 
     id: str
@@ -48,6 +51,7 @@ class Delivery:
     message: str = ""
     attempts: int = 0
     reason: str = ""
+    digest: str = ""
 
 
 @dataclass
@@ -59,6 +63,7 @@ class Delivered:
         done: The events that were sent or skipped, by target and id.
         waiting: The events that wait, by target and id.
         sent: The targets and ids of the events that were sent.
+        of_corrections: The outcome of the events that a correction added, by target and digest.
         messages: When each message went out, by target and message.
         snoozed: Until when the events of a rule are not sent, by rule.
     """
@@ -67,6 +72,7 @@ class Delivered:
     done: set[tuple[str, str]] = field(default_factory=set)
     waiting: set[tuple[str, str]] = field(default_factory=set)
     sent: set[tuple[str, str]] = field(default_factory=set)
+    of_corrections: dict[tuple[str, str], Outcome] = field(default_factory=dict)
     messages: dict[tuple[str, str], datetime] = field(default_factory=dict)
     snoozed: dict[str, datetime] = field(default_factory=dict)
 
@@ -76,6 +82,24 @@ class Delivered:
         self._append([asdict(one) for one in every])
         for one in every:
             self._add(one)
+
+    def is_done(self, target: str, event: AnyEvent) -> bool:
+        """Whether an event was sent or skipped."""
+        return (target, event.id) in self.done or self._as_correction(target, event) is not None
+
+    def was_sent(self, target: str, event: AnyEvent) -> bool:
+        """Whether an event was sent."""
+        return (target, event.id) in self.sent or self._as_correction(target, event) == "sent"
+
+    def _as_correction(self, target: str, event: AnyEvent) -> Outcome | None:
+        """What became of an event when a correction added it.
+
+        A rebuild starts from the records: it gives the event a row without a correction's number,
+        and so another id.
+        """
+        if event.correction is not None or not self.of_corrections:
+            return None
+        return self.of_corrections.get((target, event.digest))
 
     def snooze(self, rule: str, until: datetime, at: datetime) -> None:
         """Notes until when the events of a rule are not sent; the newest line counts."""
@@ -104,6 +128,8 @@ class Delivered:
             self.waiting.add(delivery)
             return
         self.done.add(delivery)
+        if one.digest:
+            self.of_corrections[one.target, one.digest] = one.outcome
         if one.outcome == "sent":
             self.sent.add(delivery)
             self.messages[one.target, one.message] = datetime.fromisoformat(one.at)

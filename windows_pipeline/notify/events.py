@@ -72,6 +72,13 @@ class Event:
         return f"{self.windows}{of_window}", self.rule, json.dumps(self.key), self.since
 
     @property
+    def digest(self) -> str:
+        """A digest of what happened, without the correction that added the row."""
+        window = (self.window_start, self.window_end, self.until, self.record_count, self.severity)
+        parts = [*self.episode, self.event, self.arrival_unit, *window]
+        return hashlib.sha256(json.dumps(plain(parts)).encode()).hexdigest()
+
+    @property
     def length_ms(self) -> int:
         """How long the episode has lasted so far."""
         return (self.until - self.since) // timedelta(milliseconds=1)

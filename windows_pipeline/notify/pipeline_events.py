@@ -51,6 +51,7 @@ class PipelineEvent:
     age_from: datetime
     severity: None = None
     correction: None = None
+    digest: str = ""
     stands: bool = True
     rule: str = ""
 

@@ -79,12 +79,12 @@ def plan(
     """
     made = Plan()
     oldest = now - timedelta(milliseconds=target.max_age)
-    heard_of = {event.episode for event in events if (name, event.id) in delivered.sent}
+    heard_of = {event.episode for event in events if delivered.was_sent(name, event)}
     opens = {event.episode for event in events if event.event == OPENED and event.stands}
     due: list[AnyEvent] = []
     for event in events:
         delivery = (name, event.id)
-        if delivery in delivered.done or not _wants(target, event):
+        if delivered.is_done(name, event) or not _wants(target, event):
             continue
         is_retraction = event.event == RETRACTED
         if not event.stands or (is_retraction and event.episode in opens):
