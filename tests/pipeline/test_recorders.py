@@ -203,3 +203,22 @@ def test_a_bad_file_shows_as_a_failed_run(
     for run in runs:
         (failure,) = instance.all_logs(run.run_id, dg.DagsterEventType.STEP_FAILURE)
         assert "bad.jsonl.gz: " in str(failure.dagster_event)
+
+
+def test_a_command_that_ends_with_an_error_shows_as_a_failed_run(
+    project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream without end, too; the run says what the command says."""
+    home = home_of(project)
+    assert call(capfd, monkeypatch, "run", "flights")[0] == 0
+    project.declare(grace="10 minutes")
+    for command in (("run", "flights"), ("stream", "flights", "--every", "1 second")):
+        status, said = call(capfd, monkeypatch, *command)
+        assert (status, "warning: dagster" in said) == (2, False), said
+    instance = instance_in(home, monkeypatch)
+    followed, ran, _ = instance.get_runs()
+    for run in (followed, ran):
+        assert (run.job_name, run.is_failure) == ("flights_in_shell", True)
+        (failure,) = instance.all_logs(run.run_id, dg.DagsterEventType.STEP_FAILURE)
+        assert "windows-pipeline rebuild flights" in str(failure.dagster_event)
+    assert followed.tags["windows-pipeline/command"].endswith("stream flights --every '1 second'")

@@ -83,11 +83,12 @@ def noting_failures(command: str, arguments: Mapping[str, Any]) -> Iterator[None
             _note(command, arguments, end.reason if isinstance(end, FailedExit) else text)
         raise
     except Exception as error:
-        _note(command, arguments, _text(error))
+        _note(command, arguments, failure_text(error))
         raise
 
 
-def _text(error: Exception) -> str:
+def failure_text(error: Exception) -> str:
+    """What failed, in one line, as notifications and services say it."""
     from windows_pipeline.faults.chain import innermost
     from windows_pipeline.faults.explain import explained
 

@@ -104,14 +104,14 @@ def run_landed(
     between = _days_between(pipeline, asked[0], asked[-1]) if asked else []
     spark = session(context, settings)
     status.update(f"{pipeline.name}: looking for days to run")
-    if between:
-        runs = [DaysToRun(between, of_all(pipeline, set(between)))]
-    else:
-        runs = runs_to_do(spark, pipeline, settings)
     done: list[tuple[str, JobResult]] = []
     refused: set[str] = set()
     bad: list[BadFileError] = []
     with recording(context, pipeline, settings, spark) as send:
+        if between:
+            runs = [DaysToRun(between, of_all(pipeline, set(between)))]
+        else:
+            runs = runs_to_do(spark, pipeline, settings)
         for number, days in enumerate(runs, 1):
             CONSOLE.print(f"{pipeline.name}: {days_text(days.days)}")
             of_run = f"{days_text(days.days)}; run {number} of {len(runs)}"

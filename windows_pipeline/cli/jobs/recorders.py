@@ -17,6 +17,7 @@ import typer
 from pyspark.sql import SparkSession
 
 from windows_pipeline.checks.run import CheckResult
+from windows_pipeline.cli.failures import failure_text
 from windows_pipeline.cli.session import command_text
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.config import Pipeline
@@ -70,7 +71,8 @@ def recording(
 ) -> Iterator[Send]:
     """Opens the recorders of a command once it has something to send, and ends them with the block.
 
-    If a recorder fails, the command only warns, because the tables hold the results.
+    An error that ends the command is recorded, too. If a recorder fails, the command only warns,
+    because the tables hold the results.
     """
     command = command_text(context)
     opened: list[dict[str, Recorder]] = []
@@ -82,6 +84,12 @@ def recording(
 
     try:
         yield send
+    except typer.Exit:
+        raise
+    except Exception as error:
+        reason = failure_text(error)
+        send(lambda recorder: recorder.failed(reason))
+        raise
     finally:
         for recorders in opened:
             _send(recorders, lambda recorder: recorder.end())
