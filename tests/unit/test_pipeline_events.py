@@ -140,6 +140,30 @@ def test_a_failed_run_of_dagster_is_noted_for_its_pipeline(tmp_path: Path, hook:
         assert line["text"] == "the disk is full"
 
 
+def test_a_run_that_dagster_runs_again_is_not_noted(tmp_path: Path, hook: Receiver) -> None:
+    """A run whose process was killed; it is noted if nothing follows."""
+    project = notified(tmp_path, hook)
+    definitions = build_definitions([project.pipeline], project.settings)
+    sensor = definitions.resolve_sensor_def("failed_runs")
+    job = failing("flights_all")
+    with dg.DagsterInstance.ephemeral() as instance:
+        for will_retry in ("true", "false"):
+            run = instance.create_run_for_job(job)
+            event = instance.report_run_failed(run, "marked as failed")
+            instance.add_run_tags(run.run_id, {"dagster/will_retry": will_retry})
+            with dg.build_run_status_sensor_context("failed_runs", event, instance, run) as context:
+                said = sensor(context.for_run_failure())
+            assert isinstance(said, dg.SkipReason)
+            assert said.skip_message is not None
+            assert (f"runs {run.run_id} again" in said.skip_message) == (will_retry == "true")
+    file = Path(project.settings.warehouse) / "flights" / "_failures.jsonl"
+    (line,) = map(json.loads, file.read_text().splitlines())
+    assert (
+        line["text"]
+        == "marked as failed. No step of it failed, so its process may have been killed."
+    )
+
+
 def failing(name: str) -> dg.JobDefinition:
     @dg.op
     def fail() -> None:

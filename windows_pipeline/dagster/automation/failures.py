@@ -12,6 +12,9 @@ from windows_pipeline.notify.deliver import FAILED, note_failure, notifies_of
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import all_tables
 
+_WILL_RETRY = "dagster/will_retry"
+"""The tag of a failed run, such as one whose process was killed, that Dagster runs again."""
+
 
 def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.SensorDefinition | None:
     """The sensor of all pipelines with targets for failed runs; None if there is no such pipeline.
@@ -33,6 +36,9 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
     )
     def failed_runs(context: dg.RunFailureSensorContext) -> dg.SkipReason:
         run = context.dagster_run
+        stored = context.instance.get_run_by_id(run.run_id)
+        if stored is not None and stored.tags.get(_WILL_RETRY, "").lower() == "true":
+            return dg.SkipReason(f"Dagster runs {run.run_id} again; a failure of that run is noted")
         noted = []
         # One pipeline's name may begin with another's.
         named = (one.name for one in every if run.job_name.startswith(f"{one.name}_"))
@@ -65,4 +71,5 @@ def _text(context: dg.RunFailureSensorContext) -> str:
         if failure.error is not None:
             cause = failure.error.cause or failure.error
             return " ".join(cause.message.split())
-    return context.failure_event.message or "the run failed"
+    text = context.failure_event.message or "the run failed"
+    return f"{text.rstrip('.')}. No step of it failed, so its process may have been killed."
