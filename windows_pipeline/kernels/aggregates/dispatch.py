@@ -19,7 +19,7 @@ from windows_pipeline.kernels.aggregates.running import (
     running_largest,
     running_total,
 )
-from windows_pipeline.kernels.aggregates.sums import mean_of, sum_of, variance_of
+from windows_pipeline.kernels.aggregates.sums import sum_or_mean_of, variance_of
 from windows_pipeline.kernels.aggregates.user import aggregate_of_user
 from windows_pipeline.kernels.values import (
     as_array,
@@ -100,10 +100,8 @@ def aggregate_windows(
             return _extreme(function, values, records)
         case Function.PERCENTILE | Function.MEDIAN:
             return percentiles(aggregate, values, np.ones(len(values), np.int64), records)
-        case Function.SUM:
-            return sum_of(aggregate, values, records)
-        case Function.AVG:
-            return mean_of(aggregate, values, records)
+        case Function.SUM | Function.AVG:
+            return sum_or_mean_of(aggregate, values, records)
         case Function.VARIANCE | Function.VAR_POP | Function.STDDEV | Function.STDDEV_POP:
             return variance_of(function, values, records)
 

@@ -22,10 +22,10 @@ VARIANCES = {Function.VARIANCE: 1, Function.STDDEV: 1, Function.VAR_POP: 0, Func
 _ROOTS = (Function.STDDEV, Function.STDDEV_POP)
 
 
-def sum_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
-    """Sums as bigint, double or decimal; null for a window without a value.
+def sum_or_mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
+    """Sums as bigint, double or decimal, means as double or decimal; null without a value.
 
-    A sum that does not fit its type fails (`WindowedRecords.fail`) with an ArithmeticError that
+    A result that does not fit its type fails (`WindowedRecords.fail`) with an ArithmeticError that
     names aggregate and window; if failures are noted, it is null.
     """
     windows, valid = records.windows, is_valid(column)
@@ -38,6 +38,8 @@ def sum_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> 
         by = divisors(aggregate, count)
         return pa.array(running_sum_of_doubles(windows, numbers, valid, by), mask=count == 0)
     high, low = running_sum_of_integers(windows, numbers, valid)
+    if aggregate.function is Function.AVG:
+        return integer_mean(high, low, count)
     return integer_sum(aggregate, high, low, count, records)
 
 
@@ -50,29 +52,11 @@ def integer_sum(
 ) -> pa.Array:
     """Sums of `count` integers as bigint, from their halves (`running_sum_of_integers`).
 
-    A sum that does not fit fails as in `sum_of`.
+    A sum that does not fit fails as in `sum_or_mean_of`.
     """
     overflows = (high < -(2**31)) | (high >= 2**31)
     _note_overflows(aggregate, "bigint", overflows, records)
     return pa.array((high << 32) | low, mask=overflows | (count == 0))
-
-
-def mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
-    """Means as double or decimal; null for a window without a value.
-
-    A mean that does not fit a decimal of 38 digits fails as in `sum_of`.
-    """
-    windows, valid = records.windows, is_valid(column)
-    count = running_count(windows, valid)
-    if pa.types.is_decimal(column.type):
-        sums = running_sum_of_decimals(windows, column)
-        return decimal_result(aggregate, column.type, sums, count, records)
-    numbers = numbers_of(column)
-    if numbers.dtype == np.float64:
-        by = divisors(aggregate, count)
-        return pa.array(running_sum_of_doubles(windows, numbers, valid, by), mask=count == 0)
-    high, low = running_sum_of_integers(windows, numbers, valid)
-    return integer_mean(high, low, count)
 
 
 def divisors(aggregate: Aggregate, count: np.ndarray) -> np.ndarray:
@@ -98,7 +82,7 @@ def decimal_result(
 ) -> pa.Array:
     """The sums or means, by `aggregate`, of `count` decimals of type `kind`.
 
-    A result that does not fit its type fails as in `sum_of`.
+    A result that does not fit its type fails as in `sum_or_mean_of`.
     """
     result = _result_type(aggregate, kind)
     if aggregate.function is Function.AVG:
