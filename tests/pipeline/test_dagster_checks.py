@@ -119,6 +119,27 @@ def test_each_day_has_its_rules_and_episodes(landed: SmallProject) -> None:
     assert "9.0" in said
 
 
+def test_a_day_that_a_missing_day_blocks_is_not_without_episodes(landed: SmallProject) -> None:
+    """Rule A2: nobody knows them yet; once the missing day is there, they are listed."""
+    (landed.folder / "data" / FIRST).rename(landed.folder / "later")
+    pipeline = landed.pipeline
+    with dg.DagsterInstance.ephemeral() as instance:
+        every = build_definitions([pipeline], landed.settings).resolve_job_def("p_all")
+        run = every.execute_in_process(instance=instance, partition_key=SECOND)
+        many, huge = [
+            one for one in run.get_asset_check_evaluations() if one.check_name.startswith("alert_")
+        ]
+        for blocked in (many, huge):
+            assert (blocked.passed, blocked.severity) == (False, dg.AssetCheckSeverity.WARN)
+            assert blocked.description == (
+                f"not known yet: nothing closes before the raw day {FIRST} is ingested"
+            )
+        (landed.folder / "later").rename(landed.folder / "data" / FIRST)
+        found = evaluations(landed, instance)
+    assert str(found["p/w/alerts", "alert_many", SECOND].description).startswith("1 episode, ")
+    assert found["p/w/alerts", "alert_huge", SECOND].description == "no episode"
+
+
 def test_a_silence_lasts_until_the_next_record(
     project: SmallProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,10 @@ class DayEpisodes:
         closing = self._closings.get(day)
         return None if closing is None or closing.after_ms == NEVER_MS else closing.after_ms
 
+    def blocked_by(self, day: date) -> date | None:
+        """The missing day that blocks a day; None if no day is missing before it."""
+        return None if day in self._closings else self.arrivals.next_day
+
     @cached_property
     def _earlier(self) -> DataFrame | None:
         """The episodes of earlier days whose silence was open before the days; None if none was."""

@@ -88,13 +88,13 @@ class EpisodeChecks:
         if corrected:
             later = set(listed.following).intersection(self.all_days(spark))
             listed = replace(listed, days=sorted(later.union(days)))
-        yield from self._of_days(listed, {(day, rule) for day in listed.days for rule in rules})
         changed = {
             (day, rule) for day, rule in listed.changed_before(corrected=corrected) if rule in rules
         }
-        if changed:
+        if changed:  # first, as Dagster shows the newest evaluation of a check
             earlier = replace(listed, days=sorted({day for day, _ in changed}))
             yield from self._of_days(earlier, changed)
+        yield from self._of_days(listed, {(day, rule) for day in listed.days for rule in rules})
 
     def _of_days(
         self, listed: DayEpisodes, wanted: Collection[tuple[date, str]]
@@ -104,8 +104,11 @@ class EpisodeChecks:
         for day in listed.days:
             for rule in self._windows.alerts:
                 if (day, rule) in wanted:
-                    rows = found.get((day, rule), [])
-                    yield self._evaluation(rule, rows, day, listed.closed_ms(day))
+                    rows, missing = found.get((day, rule), []), listed.blocked_by(day)
+                    if missing is not None and not rows:
+                        yield self._blocked(rule, day, missing)
+                    else:
+                        yield self._evaluation(rule, rows, day, listed.closed_ms(day))
 
     def _evaluation(
         self, rule: str, rows: list[Row], day: date, closed_ms: int | None
@@ -126,11 +129,36 @@ class EpisodeChecks:
             schema = dg.TableSchema([dg.TableColumn(name) for name in _COLUMNS])
             records = [dg.TableRecord(episode) for episode in shown]
             metadata["worst_episodes"] = dg.MetadataValue.table(records, schema)
+        description = _summary(rows[0], shown[0], day) if shown else "no episode"
+        return self._result(rule, day, passed=not rows, description=description, metadata=metadata)
+
+    def _blocked(self, rule: str, day: date, missing: date) -> dg.AssetCheckEvaluation:
+        """The evaluation of a day that has no windows yet: nobody knows its episodes."""
+        return self._result(
+            rule,
+            day,
+            passed=False,
+            description=f"not known yet: nothing closes before the raw day {missing} is ingested",
+            metadata={
+                "rule": dg.MetadataValue.text(self._windows.alerts[rule].when),
+                "blocked_by": dg.MetadataValue.text(missing.isoformat()),
+            },
+        )
+
+    def _result(
+        self,
+        rule: str,
+        day: date,
+        *,
+        passed: bool,
+        description: str,
+        metadata: Mapping[str, dg.MetadataValue],
+    ) -> dg.AssetCheckEvaluation:
         return dg.AssetCheckEvaluation(
             asset_key=self._asset,
             check_name=f"{_PREFIX}{rule}",
-            passed=not rows,
-            description=_summary(rows[0], shown[0], day) if shown else "no episode",
+            passed=passed,
+            description=description,
             metadata=metadata,
             severity=dg.AssetCheckSeverity.WARN,
             blocking=False,
@@ -239,4 +267,6 @@ def _key_text(key: object) -> str:
 
 
 def _value(value: object) -> str:
+    if value is None:
+        return "null"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
