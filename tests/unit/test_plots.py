@@ -23,7 +23,7 @@ from windows_pipeline.plots.bars import (
 )
 from windows_pipeline.plots.episodes import Lane, timeline
 from windows_pipeline.plots.svg import picture
-from windows_pipeline.plots.windows import MOST_KEYS, Point, Strip, thinned, windows_over_time
+from windows_pipeline.plots.windows import MOST_STRIPS, Point, Strip, thinned, windows_over_time
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markup import Markup, plain_text, tag
 
@@ -57,9 +57,9 @@ def test_strips_show_the_first_eight_keys_their_alerts_and_threshold() -> None:
     points = [Point(number * HOUR_MS, float(number), number > 8) for number in range(10)]
     strips = [Strip(f"{HOSTILE} {number}", points, threshold=8.5) for number in range(12)]
     plot = windows_over_time(strips)
-    assert len(elements(plot, "path", "line")) == MOST_KEYS
-    assert len(elements(plot, "circle", "bad")) == MOST_KEYS
-    assert len(elements(plot, "line", "limit")) == MOST_KEYS
+    assert len(elements(plot, "path", "line")) == MOST_STRIPS
+    assert len(elements(plot, "circle", "bad")) == MOST_STRIPS
+    assert len(elements(plot, "line", "limit")) == MOST_STRIPS
     assert f"{SHOWN[:60]}" in texts(plot)
     assert len(plot) < SMALL
 

@@ -6,6 +6,7 @@ import smtplib
 import ssl
 from dataclasses import dataclass
 from email.message import EmailMessage
+from email.utils import localtime
 
 from windows_pipeline.config import ConfigError, Pipeline
 from windows_pipeline.config.notify import Email
@@ -103,6 +104,7 @@ class Mailer:
         mail["Subject"] = title(self.pipeline, message)[:_LONGEST_SUBJECT]
         mail["From"] = self.sender
         mail["To"] = ", ".join(self.to)
+        mail["Date"] = localtime()
         # A message that is sent again has the same id, so mail programs recognize it.
         domain = self.sender.rpartition("@")[2]
         mail["Message-ID"] = f"<{message.id}@{domain}>"

@@ -10,7 +10,7 @@ from windows_pipeline.plots.svg import WIDTH, drawing, short, straight, text, ti
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markup import Markup, tag
 
-MOST_KEYS = 8
+MOST_STRIPS = 8
 """The most strips of a drawing."""
 _MOST_POINTS = 180
 _STRIP, _ALONE = 62, 118
@@ -72,8 +72,8 @@ class Strip:
 
 
 def windows_over_time(strips: Sequence[Strip]) -> Markup:
-    """Draws windows over the ends of their time; of more than eight keys the first eight."""
-    drawn = [strip for strip in strips[:MOST_KEYS] if strip.points]
+    """Draws windows over the ends of their time; of more than eight strips the first eight."""
+    drawn = [strip for strip in strips[:MOST_STRIPS] if strip.points]
     if not drawn:
         return drawing(40, "no windows", text(WIDTH / 2, 25, "no windows", "soft", "middle"))
     ends = [point.end_ms for strip in drawn for point in strip.in_order]

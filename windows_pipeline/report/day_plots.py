@@ -9,7 +9,7 @@ from functools import cached_property
 from windows_pipeline.config import Pipeline
 from windows_pipeline.plots.bars import lateness, records_a_window
 from windows_pipeline.plots.svg import picture
-from windows_pipeline.plots.windows import MOST_KEYS, Strip, windows_over_time
+from windows_pipeline.plots.windows import MOST_STRIPS, Strip, windows_over_time
 from windows_pipeline.query.records.record_times import RecordTimes
 from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, watermark_after_ms
 from windows_pipeline.query.tables.local import LocalTable
@@ -19,6 +19,7 @@ from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import caught_text, read_lateness, read_sizes
 from windows_pipeline.report.strips import strip_of_day
 from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.windows import SlidingWindows
 
 
 class SourcePlots:
@@ -88,7 +89,7 @@ class WindowPlots:
         return picture(records_a_window(found), "records")
 
     def alerts(self, day: date) -> str:
-        """The windows that a day closed of the keys that alert, at most eight, the worst first.
+        """The windows that a day closed of keys that alert, by rule: eight, the worst first.
 
         Raises:
             UnreadableTableError: This reader can't read a table.
@@ -96,23 +97,27 @@ class WindowPlots:
         found = read_episodes(self._alerts, [day], self._windows).found
         strips = list(self._strips([one for one in found if one.rule in self._windows.alerts], day))
         if not strips:
-            return "No window that this day closed broke a rule."
+            spec = self._windows.spec
+            silences = (
+                " The checks of the rules list silences that began on earlier days."
+                if isinstance(spec, SlidingWindows) and spec.emit_empty
+                else ""
+            )
+            return f"No window that this day closed broke a rule.{silences}"
         return picture(windows_over_time(strips), "alerts")
 
     def _strips(self, episodes: list[Episode], day: date) -> Iterator[Strip]:
-        """A strip for each of the worst keys, by the rule of its worst episode."""
-        of_key: dict[str, list[Episode]] = {}
+        """A strip for each of the worst pairs of key and rule."""
+        of_pairs: dict[tuple[str, str], list[Episode]] = {}
         for episode in episodes:
             # A null key and an empty text are shown alike, and are two keys.
-            of_key.setdefault(repr(episode.key), []).append(episode)
+            of_pairs.setdefault((repr(episode.key), episode.rule), []).append(episode)
         watermark_ms = watermark_after_ms(self._log, day)
         delay_ms = self._windows.spec.close_delay_ms
         closed_ms = None if watermark_ms is None else watermark_ms - delay_ms
-        for of_one in list(of_key.values())[:MOST_KEYS]:
-            rule = of_one[0].rule
-            of_rule = [episode for episode in of_one if episode.rule == rule]
+        for (_, rule), of_pair in list(of_pairs.items())[:MOST_STRIPS]:
             measure = measure_of(self._windows.alerts[rule], self._numbers)
-            yield strip_of_day(self._final, of_rule, measure, day, closed_ms)
+            yield strip_of_day(self._final, of_pair, measure, day, closed_ms)
 
     @cached_property
     def _final(self) -> ReadableTable:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.plots.bars import Bars
-from windows_pipeline.plots.windows import MOST_KEYS, Strip
+from windows_pipeline.plots.windows import MOST_STRIPS, Strip
 from windows_pipeline.query.records.record_times import RecordTimes
 from windows_pipeline.query.state import PipelineState, WindowsState, pipeline_state
 from windows_pipeline.query.tables.arrival_days import LogPart, log_parts
@@ -204,7 +204,7 @@ def _around(
                 closed_ms,
             ),
         )
-        for episode in islice(known, MOST_KEYS)
+        for episode in islice(known, MOST_STRIPS)
     )
 
 
