@@ -47,6 +47,7 @@ class Nights:
         self._instance = instance
         self._now = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
         self._keys: set[str | None] = set()
+        self.skipped: str | None = None
 
     def materialized(self, asset: str, *days: int) -> None:
         for number in days:
@@ -82,7 +83,8 @@ class Nights:
             scheduled_execution_time=self._now,
             repository_def=self._definitions.get_repository_def(),
         ) as context:
-            requests = schedule.evaluate_tick(context).run_requests or []
+            tick = schedule.evaluate_tick(context)
+        requests, self.skipped = tick.run_requests or [], tick.skip_message
         # Dagster passes over a request with a key that it has seen.
         assert not self._keys & {request.run_key for request in requests}
         self._keys |= {request.run_key for request in requests}
@@ -109,6 +111,7 @@ def test_the_schedule_asks_for_the_newest_landed_days(carriers: Project, nights:
     assert nights.asked() == []
     shutil.rmtree(carriers.folder / "data" / "flights" / SECOND)
     assert nights.asked() == []
+    assert nights.skipped == f"the newest landed day, {THIRD}, is materialized"
 
 
 def test_the_schedule_asks_for_no_day_while_a_command_writes(
@@ -123,6 +126,10 @@ def test_the_schedule_asks_for_no_day_while_a_command_writes(
 def test_the_schedule_asks_for_no_day_before_a_gap(carriers: Project, nights: Nights) -> None:
     shutil.rmtree(carriers.folder / "data" / "flights" / SECOND)
     assert nights.asked() == [(THIRD, THIRD)]
+    nights.materialized("raw_events", 3)
+    assert nights.asked() == []
+    assert nights.skipped is not None
+    assert f"nothing closes before the raw day {SECOND}" in nights.skipped
 
 
 def test_the_schedule_asks_again_for_a_day_of_which_a_step_failed(nights: Nights) -> None:

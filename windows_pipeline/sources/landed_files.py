@@ -116,8 +116,10 @@ def landed_days(path: str) -> list[date]:
 def skipped_names(path: str, days: Iterable[date]) -> list[str]:
     """Lists the entries that are not read: among the day folders, and in some of these folders.
 
+    A file `_SUCCESS` in a day's folder is not listed, as it says that the day is complete.
+
     Returns:
-        A sorted list of texts such as ``2013-01-02/_SUCCESS: its name begins with _ or .``.
+        A sorted list of texts such as ``2013-01-02/_part: its name begins with _ or .``.
 
     Raises:
         FileNotFoundError: The folder does not exist.
@@ -130,7 +132,9 @@ def skipped_names(path: str, days: Iterable[date]) -> list[str]:
     ]
     for day, entries in _folders(root, path, days):
         found = ((entry, _why_skipped(root, entry, None, within=day)) for entry in entries)
-        skipped += [f"{day}/{entry.base_name}: {why}" for entry, why in found if why]
+        skipped += [
+            f"{day}/{entry.base_name}: {why}" for entry, why in found if why and not _is_mark(entry)
+        ]
     return sorted(skipped)
 
 

@@ -124,9 +124,9 @@ def run_landed(
         reason = "; ".join(map(str, bad))
         if bad:
             send(lambda opened: opened.failed(reason))
-    if not runs:
-        require_definition(spark, pipeline, settings)
-        CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
+        if not runs:
+            require_definition(spark, pipeline, settings)
+            CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
     status.update(f"{pipeline.name}: counting records")
     left_out = {day for error in bad for day in error.days}
     of_runs = {day for days in runs for day in days.days} - left_out

@@ -54,7 +54,7 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
                 note_failure(pipeline, settings.warehouse, what, _text(context), run.run_id)
                 noted.append(pipeline.name)
         return dg.SkipReason(
-            f"noted for {', '.join(noted)}; NAME_notify delivers it"
+            f"noted; to be delivered by {', '.join(f'{name}_notify' for name in noted)}"
             if noted
             else "the run is of no pipeline that notifies somebody of failed runs"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, timedelta
 
 import dagster as dg
@@ -108,7 +108,10 @@ def _runs_of_newest_days(
     if not firsts and active:
         return dg.SkipReason(f"a run of {min(active)} is not finished")
     if not firsts:
-        return dg.SkipReason(f"the newest landed day, {landed[-1]}, is materialized")
+        return dg.SkipReason(
+            f"the newest landed day, {landed[-1]}, is materialized"
+            f"{_gap(newest[0], pipeline, materialized)}"
+        )
     tick = context.scheduled_execution_time.date().isoformat()
     return [_request(first.isoformat(), newest[-1].isoformat(), tick) for first in firsts]
 
@@ -119,6 +122,14 @@ def _newest_without_gap(landed: Sequence[date]) -> list[date]:
     while first and landed[first] - landed[first - 1] == timedelta(days=1):
         first -= 1
     return list(landed[first:])
+
+
+def _gap(first: date, pipeline: Pipeline, materialized: Collection[str]) -> str:
+    """A clause on the missing day before the newest landed days; nothing if none is missing."""
+    missing = first - timedelta(days=1)
+    if first <= pipeline.partitions.start or missing.isoformat() in materialized:
+        return ""
+    return f"; nothing closes before the raw day {missing}, which has not landed, is ingested"
 
 
 def _assets_of(context: dg.ScheduleEvaluationContext, job: str) -> Iterable[dg.AssetKey]:
