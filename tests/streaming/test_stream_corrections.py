@@ -6,6 +6,7 @@ import json
 from datetime import date, datetime
 from pathlib import Path
 
+import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
@@ -18,6 +19,8 @@ from tests.support.streams import (
     add_rows,
     declared_pipeline,
 )
+from windows_pipeline.arrival.log import read_log
+from windows_pipeline.dagster import build_definitions
 from windows_pipeline.jobs.correction.run import CorrectionPlan, correct, plan_correction
 from windows_pipeline.jobs.correction_marker import (
     Correction,
@@ -30,6 +33,7 @@ from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import DefinitionChangedError, Table, TableRebuiltError
 from windows_pipeline.storage.tables import source_tables, window_tables
+from windows_pipeline.storage.writer_lock import writing
 from windows_pipeline.streaming import BatchResult, prepared_stream, run_stream
 
 
@@ -154,3 +158,26 @@ def final_totals_of_the_oracle(
     definition = SlidingDefinition(10, grace_ms)
     rows = final_windows(records, 1, definition, {"total": ("sum", "whole")})
     return sorted((instant(row.start), instant(row.end), row.values["total"]) for row in rows)
+
+
+def test_a_run_in_dagster_ends_for_a_correction_and_fails_for_a_killed_one(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    """A correction that somebody started is no fault of the stream; a killed one must resume."""
+    source = {"format": "delta", "path": "table"}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
+    add_rows(tmp_path / "table", [("a", 3, 1)])
+    run_stream(spark, pipeline, own)
+    corrections = window_tables(pipeline, "sums", own.warehouse).corrections
+    arrival_log = source_tables(pipeline, own.warehouse).arrival_log
+    day = max(row.arrival_unit for row in read_log(spark, arrival_log))
+    mark_begun(spark, corrections, Correction(1, day, day, "why", 0, 0))
+    job = build_definitions([pipeline], own).resolve_job_def("numbers_stream")
+    with dg.DagsterInstance.ephemeral() as instance:
+        with writing(pipeline, own.warehouse):
+            ended = job.execute_in_process(instance=instance)
+        assert ended.get_asset_check_evaluations() == []
+        killed = job.execute_in_process(instance=instance, raise_on_error=False)
+    assert not killed.success
+    (failure,) = [event for event in killed.all_events if event.is_step_failure]
+    assert "windows-pipeline correct numbers --windows sums" in str(failure.step_failure_data)

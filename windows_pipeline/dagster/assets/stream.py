@@ -6,10 +6,11 @@ again from raw_events; those of the source's tables have none, as only the strea
 
 # No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 
 import dagster as dg
+from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.checks.next_steps import once_published
@@ -25,10 +26,12 @@ from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import RawEventsJob, check_published
+from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
 from windows_pipeline.jobs.days.chain import checked_days
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError, bad_file_in
 from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.writer_lock import is_writing
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.text.counts import counted
 
@@ -48,6 +51,7 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     A run ingests the available records in micro-batches, and reports for each table the days that
     it changed. Then it checks these days, and ends: no check blocks a micro-batch. A run whose
     config sets `every` continues until it is terminated, and reports each micro-batch when it ends.
+    A run ends without failing when a correction starts.
     """
     op = f"{pipeline.name}_follow"
 
@@ -72,23 +76,23 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             for event in events.of_batch(result):
                 context.log_event(event)
 
-        def published() -> Iterator[Event]:
+        def published(*, is_whole: bool) -> Iterator[Event]:
             yield from events.of_stream(batches)
             arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
-            days = _days_to_check(batches, read_log(session, arrival_log))
+            days = _days_to_check(batches, read_log(session, arrival_log), is_whole=is_whole)
             checked = checked_days(session, pipeline, settings, days) if days else ()
             yield from in_order(context.instance, events.of_checked(checked, days))
 
         try:
-            run_stream(session, pipeline, settings, every=every, on_batch=report)
+            is_whole = _followed(session, pipeline, settings, every, report, context.log.info)
         except Exception as error:
             bad = bad_file_in(error)
             if bad is None:
                 raise
             if batches:  # those before the bad file's
-                yield from published()
+                yield from published(is_whole=True)
             raise _stopped(pipeline.name, bad) from None
-        yield from published()
+        yield from published(is_whole=is_whole)
 
     @dg.job(
         name=f"{pipeline.name}_stream",
@@ -137,7 +141,37 @@ def _stopped(name: str, bad: BadFileError) -> dg.Failure:
     )
 
 
-def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:
-    """The days that the micro-batches changed; if there are none, the newest day."""
+def _followed(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    every: str | None,
+    report: Callable[[BatchResult], None],
+    log: Callable[[str], None],
+) -> bool:
+    """Runs the stream; False if a correction that is running ended it.
+
+    Raises:
+        CorrectionUnfinishedError: A correction was killed; the message names how to resume it.
+    """
+    try:
+        run_stream(spark, pipeline, settings, every=every, on_batch=report)
+    except CorrectionUnfinishedError:
+        if not is_writing(pipeline, settings.warehouse):
+            raise
+        log("a correction is running, so this run ends; start the job again after the correction")
+        return False
+    return True
+
+
+def _days_to_check(
+    batches: Sequence[BatchResult], log: ArrivalLog, *, is_whole: bool
+) -> list[date]:
+    """The days that the micro-batches changed; if there are none, the newest day.
+
+    None while a correction changes the tables.
+    """
+    if not is_whole:
+        return []
     changed = {day for batch in batches for day in batch.arrival_units}
     return sorted(changed) or sorted({row.arrival_unit for row in log})[-1:]
