@@ -33,8 +33,8 @@ def settings(pipeline: Pipeline, tmp_path: Path) -> Settings:
 
 
 NOTHING = (
-    "No window that this day closed broke a rule. The checks of the rules list silences that began on "
-    "earlier days."
+    "No window that this day closed broke a rule. The checks of the rules list silences that began "
+    "on earlier days."
 )
 
 
