@@ -21,6 +21,7 @@ from tests.support.streams import (
 )
 from windows_pipeline.arrival.log import read_log
 from windows_pipeline.dagster import build_definitions
+from windows_pipeline.dagster.assets.stream import follow_source
 from windows_pipeline.jobs.correction.run import CorrectionPlan, correct, plan_correction
 from windows_pipeline.jobs.correction_marker import (
     Correction,
@@ -181,3 +182,22 @@ def test_a_run_in_dagster_ends_for_a_correction_and_fails_for_a_killed_one(
     assert not killed.success
     (failure,) = [event for event in killed.all_events if event.is_step_failure]
     assert "windows-pipeline correct numbers --windows sums" in str(failure.step_failure_data)
+
+
+def test_a_run_in_dagster_ends_where_its_tables_were_redefined(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    """A correction by another grace ended while the stream waited for records."""
+    source = {"format": "delta", "path": "table", "max_per_batch": 1}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
+    for ms in (3, 30):
+        add_rows(tmp_path / "table", [("a", ms, 1)])
+    final_windows = window_tables(pipeline, "sums", own.warehouse).final_windows
+
+    def redefine(_: BatchResult) -> None:
+        final_windows.set_properties(spark, {"windows_pipeline.digest": "another"})
+
+    said: list[str] = []
+    assert not follow_source(spark, pipeline, own, None, redefine, said.append)
+    (reason,) = said
+    assert "has given the table another definition since" in reason

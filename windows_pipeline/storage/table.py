@@ -51,6 +51,10 @@ class TableRebuiltError(DefinitionChangedError):
     """A micro-batch may not add rows to a table that was rebuilt or redefined since it began."""
 
 
+class TableRedefinedError(TableRebuiltError):
+    """A rebuild or a correction gave a table another definition since a stream began."""
+
+
 class TableMissingError(Exception):
     """A table to read does not exist; the message names the table and the fix."""
 
@@ -390,8 +394,8 @@ class Table(StoredTable):
         Delta refuses the append if the properties change after this check read them.
 
         Raises:
-            TableRebuiltError: A rebuild is not finished, or a rebuild or correction gave the table
-                another definition.
+            TableRebuiltError: A rebuild is not finished.
+            TableRedefinedError: A rebuild or correction gave the table another definition.
         """
         pipeline = self.name.split("/")[0]
         rule = (
@@ -410,7 +414,7 @@ class Table(StoredTable):
             )
         digest = definition_digest(self.definition)
         if properties.get(_DIGEST, digest) != digest:
-            raise TableRebuiltError(
+            raise TableRedefinedError(
                 f"{rule}, but a {self._redefined(properties)}. To go on with that definition, "
                 f"{again}"
             )

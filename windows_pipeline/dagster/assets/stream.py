@@ -30,6 +30,7 @@ from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
 from windows_pipeline.jobs.days.chain import checked_days
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError, bad_file_in
+from windows_pipeline.storage.table import TableRebuiltError, TableRedefinedError
 from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.storage.writer_lock import is_writing
 from windows_pipeline.streaming import BatchResult, run_stream
@@ -51,7 +52,7 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     A run ingests the available records in micro-batches, and reports for each table the days that
     it changed. Then it checks these days, and ends: no check blocks a micro-batch. A run whose
     config sets `every` continues until it is terminated, and reports each micro-batch when it ends.
-    A run ends without failing when a correction starts.
+    A run ends without failing where somebody corrects or rebuilds the tables.
     """
     op = f"{pipeline.name}_follow"
 
@@ -84,7 +85,7 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             yield from in_order(context.instance, events.of_checked(checked, days))
 
         try:
-            is_whole = _followed(session, pipeline, settings, every, report, context.log.info)
+            is_whole = follow_source(session, pipeline, settings, every, report, context.log.info)
         except Exception as error:
             bad = bad_file_in(error)
             if bad is None:
@@ -141,7 +142,7 @@ def _stopped(name: str, bad: BadFileError) -> dg.Failure:
     )
 
 
-def _followed(
+def follow_source(
     spark: SparkSession,
     pipeline: Pipeline,
     settings: Settings,
@@ -149,17 +150,30 @@ def _followed(
     report: Callable[[BatchResult], None],
     log: Callable[[str], None],
 ) -> bool:
-    """Runs the stream; False if a correction that is running ended it.
+    """Runs the stream until its end, or until somebody corrects or rebuilds its tables.
+
+    Args:
+        spark: The session.
+        pipeline: The pipeline.
+        settings: Where the tables lie.
+        every: How often to look for records; None to end after the available ones.
+        report: Called with each micro-batch's result.
+        log: Called with the reason why the run ends before the stream does.
+
+    Returns:
+        Whether the run ended with the stream.
 
     Raises:
         CorrectionUnfinishedError: A correction was killed; the message names how to resume it.
+        TableRebuiltError: A rebuild was killed; the message names how to resume it.
     """
     try:
         run_stream(spark, pipeline, settings, every=every, on_batch=report)
-    except CorrectionUnfinishedError:
-        if not is_writing(pipeline, settings.warehouse):
+    except (CorrectionUnfinishedError, TableRebuiltError) as stopped:
+        is_done = isinstance(stopped, TableRedefinedError)
+        if not is_done and not is_writing(pipeline, settings.warehouse):
             raise
-        log("a correction is running, so this run ends; start the job again after the correction")
+        log(f"a correction or a rebuild ends this run; then start the job again. {stopped}")
         return False
     return True
 
