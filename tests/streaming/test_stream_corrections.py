@@ -182,6 +182,10 @@ def test_a_run_in_dagster_ends_for_a_correction_and_fails_for_a_killed_one(
     assert not killed.success
     (failure,) = [event for event in killed.all_events if event.is_step_failure]
     assert "windows-pipeline correct numbers --windows sums" in str(failure.step_failure_data)
+    # Also where the correction is for another definition, which some tables follow already.
+    changed, _ = declared_pipeline(tmp_path, settings, source, {**SLIDING, "grace": "900 ms"})
+    with pytest.raises(CorrectionUnfinishedError):
+        run_stream(spark, changed, own)
 
 
 def test_a_run_in_dagster_ends_where_its_tables_were_redefined(

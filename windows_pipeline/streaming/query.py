@@ -153,8 +153,9 @@ def prepared_stream(
     """
     _require_whole(spark, pipeline, settings)
     _refuse_damaged_checkpoint(pipeline, settings)
-    _make_tables(spark, pipeline, settings)
+    # First, as a correction that was killed may have changed the definition of some tables.
     _refuse_while_correcting(spark, pipeline, settings)
+    _make_tables(spark, pipeline, settings)
     return Stream(spark, pipeline, settings, tuning)
 
 
