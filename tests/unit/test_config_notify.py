@@ -145,7 +145,7 @@ def test_targets_are_no_part_of_a_definition(tmp_path: Path) -> None:
         (
             "{file: '${env:A}'}",
             ".file",
-            "refers to the environment, but what a pipeline compu",
+            "refers to the environment, but a pipeline's results ",
         ),
     ],
 )

@@ -177,7 +177,7 @@ def test_fields_that_decide_rows_have_no_references(
     text = changed(old, new)
     (problem,) = problems_of(tmp_path, text)
     assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{line_of(text, new)}: {field}")
-    assert "${env:WP_GONE}' refers to the environment, but what a pipeline" in problem
+    assert "${env:WP_GONE}' refers to the environment, but a pipeline's results" in problem
     assert "(rule H1); write the value itself; references may stand in" in problem
 
 
