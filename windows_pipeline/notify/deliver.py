@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from windows_pipeline.config import Pipeline, Target
-from windows_pipeline.notify.delivered import BusyError, Delivered, Delivery, delivered_log
+from windows_pipeline.notify.delivered import BusyError, Delivered, Delivery, Outcome, delivered_log
 from windows_pipeline.notify.events import read_events, versions
 from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.pipeline_events import (
@@ -218,9 +218,7 @@ class _Target:
         count = 0
         if send is not None:
             self.log.note(
-                Delivery(
-                    event.id, self.name, "skipped", self._at, reason=reason, digest=_digest(event)
-                )
+                self._delivery(event, "skipped", reason=reason)
                 for reason, skipped in due.skipped.items()
                 for event in skipped
             )
@@ -237,36 +235,29 @@ class _Target:
                         self.name, tuple(texts), count, due.old, waiting, str(error), failed=True
                     )
                 self.log.note(
-                    Delivery(
-                        event.id,
-                        self.name,
-                        "sent",
-                        self._at,
-                        message.id,
-                        attempts,
-                        digest=_digest(event),
-                    )
-                    for event in message.events
+                    self._delivery(event, "sent", message.id, attempts) for event in message.events
                 )
             texts.append(title(self.pipeline, message))
             count += len(message.events)
         return Sent(self.name, tuple(texts), count, due.old, len(due.held), due.reason)
 
-    @property
-    def _at(self) -> str:
-        return self.now.isoformat()
+    def _delivery(
+        self,
+        event: AnyEvent,
+        outcome: Outcome,
+        message: str = "",
+        attempts: int = 0,
+        reason: str = "",
+    ) -> Delivery:
+        at = self.now.isoformat()
+        # The ids of other events are enough: a rebuild does not change them.
+        digest = "" if event.correction is None else event.digest
+        return Delivery(event.id, self.name, outcome, at, message, attempts, reason, digest)
 
     def _wait(self, left: Sequence[AnyEvent], reason: str) -> None:
         """Records events that wait, once: a recorded event is sent however old it is by then."""
         new = [event for event in left if (self.name, event.id) not in self.log.waiting]
-        self.log.note(
-            Delivery(event.id, self.name, "waiting", self._at, reason=reason) for event in new
-        )
-
-
-def _digest(event: AnyEvent) -> str:
-    """The digest of an event that a correction added; empty for others, whose ids are enough."""
-    return "" if event.correction is None else event.digest
+        self.log.note(self._delivery(event, "waiting", reason=reason) for event in new)
 
 
 def _sent(
