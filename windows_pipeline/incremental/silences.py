@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
-from windows_pipeline.windows import PipelineWindows, SlidingWindows
 
 NEXT_RECORD = "_next_record"
 """The column of alerts that `with_next_record` adds."""
@@ -18,11 +17,6 @@ SEEN = ("key", "window_end", "record_count")
 """The columns of final windows that show silences and their ends."""
 MOST_SILENCES_MS = 32 * 86_400_000
 """Checks of days list a silence no longer than this, and a day's job looks back so far first."""
-
-
-def has_silences(spec: PipelineWindows) -> bool:
-    """Whether silences are windows."""
-    return isinstance(spec, SlidingWindows) and spec.emit_empty
 
 
 def with_next_record(alerts: DataFrame, windows: DataFrame) -> DataFrame:

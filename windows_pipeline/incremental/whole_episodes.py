@@ -12,11 +12,10 @@ from windows_pipeline.incremental.silences import (
     MOST_SILENCES_MS,
     NEXT_RECORD,
     SEEN,
-    has_silences,
     with_next_record,
 )
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
-from windows_pipeline.windows import PipelineWindows
+from windows_pipeline.windows import PipelineWindows, has_silences
 
 
 def whole_episodes(

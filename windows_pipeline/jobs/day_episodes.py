@@ -20,7 +20,6 @@ from windows_pipeline.incremental.records import day_number
 from windows_pipeline.incremental.silences import (
     MOST_SILENCES_MS,
     SEEN,
-    has_silences,
     heard_keys,
     unbroken,
 )
@@ -31,6 +30,7 @@ from windows_pipeline.jobs.job import published_days
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.joins import join_on
+from windows_pipeline.windows import has_silences
 
 _OF_DAY = ("arrival_unit", "rule", "key", "episode_start")
 

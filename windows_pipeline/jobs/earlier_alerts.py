@@ -34,7 +34,7 @@ from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import timestamp_to_ms, with_instants
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.tuning import Tuning
-from windows_pipeline.windows import PipelineWindows, SlidingWindows
+from windows_pipeline.windows import PipelineWindows, SlidingWindows, has_silences
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 
@@ -160,7 +160,7 @@ class EarlierAlerts:
 
     @cached_property
     def _ends_silences(self) -> bool:
-        return self.notifies and silences.has_silences(self.definition.spec)
+        return self.notifies and has_silences(self.definition.spec)
 
     @cached_property
     def _raised(self) -> DataFrame:

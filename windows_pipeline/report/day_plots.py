@@ -19,7 +19,7 @@ from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import caught_text, read_lateness, read_sizes
 from windows_pipeline.report.strips import strip_of_day
 from windows_pipeline.storage.catalog import source_tables, window_tables
-from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.windows import has_silences
 
 
 class SourcePlots:
@@ -97,10 +97,9 @@ class WindowPlots:
         found = read_episodes(self._alerts, [day], self._windows).found
         strips = list(self._strips([one for one in found if one.rule in self._windows.alerts], day))
         if not strips:
-            spec = self._windows.spec
             silences = (
                 " The checks of the rules list silences that began on earlier days."
-                if isinstance(spec, SlidingWindows) and spec.emit_empty
+                if has_silences(self._windows.spec)
                 else ""
             )
             return f"No window that this day closed broke a rule.{silences}"

@@ -15,7 +15,7 @@ from windows_pipeline.query.tables.arrow_values import microseconds, python_valu
 from windows_pipeline.query.tables.readable import ReadableTable
 from windows_pipeline.query.tables.wanted_files import Span, Wanted
 from windows_pipeline.report.episodes import Episode, Episodes
-from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.windows import SlidingWindows, has_silences
 
 SilenceSeverities = Mapping[tuple[str, str, datetime], float | None]
 """The severity of each silence at its end, by rule, key (as commands take it) and start."""
@@ -23,8 +23,7 @@ SilenceSeverities = Mapping[tuple[str, str, datetime], float | None]
 
 def length_decides(windows: Windows) -> bool:
     """Whether a severity depends on how long a silence lasted; alerts then do not have it."""
-    spec = windows.spec
-    return (isinstance(spec, SlidingWindows) and spec.emit_empty) and any(
+    return has_silences(windows.spec) and any(
         EPISODE_MS in rule.reads for rule in windows.alerts.values()
     )
 

@@ -17,6 +17,7 @@ from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.streaming.silences import SilencesBefore
+from windows_pipeline.windows import has_silences
 
 
 def notifications_of_batch(
@@ -50,7 +51,7 @@ def notifications_of_batch(
             join_on(stored.select(*whole.columns), episodes, list(EPISODE), "semi")
         )
 
-    if silences.has_silences(job.windows.spec):
+    if has_silences(job.windows.spec):
         seen = closed.select(*silences.SEEN).localCheckpoint()
         ended = SilencesBefore(job, seen, is_earlier, closing)
         whole = ended.added_to(whole)

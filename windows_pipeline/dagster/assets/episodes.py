@@ -14,7 +14,7 @@ from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.dagster.assets.checks import check_of_days
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
-from windows_pipeline.incremental.silences import MOST_SILENCES_MS, has_silences
+from windows_pipeline.incremental.silences import MOST_SILENCES_MS
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.jobs.day_episodes import DayEpisodes, days_of_alerts
 from windows_pipeline.query.alert_ids import alert_id
@@ -24,6 +24,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.tables import window_tables
 from windows_pipeline.text.markdown import code, plain
+from windows_pipeline.windows import has_silences
 from windows_pipeline.windows.durations import length_text
 
 _SHOWN = 20
