@@ -44,6 +44,14 @@ class TableSpec:
     partitioned: bool = True
     change_feed: bool = False
 
+    @property
+    def what_fills(self) -> str:
+        """The commands that fill the table, of which the pipeline has one."""
+        pipeline = self.name.partition("/")[0]
+        return (
+            f"windows-pipeline run {pipeline}, or of a stream: windows-pipeline stream {pipeline}"
+        )
+
 
 @dataclass(frozen=True)
 class SourceTablesOf(Generic[T]):

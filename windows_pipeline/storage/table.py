@@ -100,11 +100,9 @@ class Table(StoredTable):
             DefinitionChangedError: The table follows another definition.
         """
         if not self.exists(spark):
-            pipeline = self.name.split("/")[0]
             raise TableMissingError(
                 f"{self.name}: the table must exist before it is read, but {self.location} holds "
-                f"none; to fill it: windows-pipeline run {pipeline}, or, where the source has no "
-                f"days, windows-pipeline stream {pipeline}"
+                f"none; to fill it: {self.what_fills}"
             )
         self._require_definition(spark)
 

@@ -179,7 +179,7 @@ def _show(
                 rows = replace(rows, rows=with_ids(rows.rows, pipeline, table.windows))
             found.append((table, rows))
     if not found:
-        raise NoTableError(*(name for absent in missing for name in absent.names))
+        raise NoTableError(*(table for absent in missing for table in absent.tables))
     for absent in missing:
         say("warning", str(absent))
     if as_json:

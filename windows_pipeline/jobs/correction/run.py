@@ -357,8 +357,7 @@ def _asked_days(
     if earliest is None:
         raise ValueError(
             f"{tables.final_windows.name}: must have published days to correct, but has none; "
-            f"compute them first: "
-            f"windows-pipeline run {tables.final_windows.name.split('/')[0]}"
+            f"compute them first: {tables.final_windows.what_fills}"
         )
     if unfinished is not None:  # may have left its last days without rows
         latest = max(latest, unfinished.last)

@@ -45,18 +45,15 @@ class UnreadableTableError(Exception):
 class NoTableError(UnreadableTableError):
     """Tables do not exist; the message names each with the command that fills it."""
 
-    def __init__(self, *names: str) -> None:
-        """Makes the message from the tables' names, such as `flights/hourly/alerts`."""
-        super().__init__("\n".join(map(_what_fills, names)))
-        self.names = names
-
-
-def _what_fills(name: str) -> str:
-    pipeline = name.partition("/")[0]
-    return (
-        f"{name}: the table does not exist yet; to fill it: windows-pipeline run {pipeline}, or of "
-        f"a stream: windows-pipeline stream {pipeline}"
-    )
+    def __init__(self, *tables: TableSpec) -> None:
+        """Takes the tables."""
+        super().__init__(
+            "\n".join(
+                f"{table.name}: the table does not exist yet; to fill it: {table.what_fills}"
+                for table in tables
+            )
+        )
+        self.tables = tables
 
 
 class LocalTable:
@@ -243,7 +240,7 @@ def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
             f"%[]^|\\ in their path, and this table lies in {location}; read it with Spark"
         )
     if not Path(location).is_dir() or not DeltaTable.is_deltatable(location):
-        raise NoTableError(spec.name)
+        raise NoTableError(spec)
     if version is not None:
         try:
             return DeltaTable(location, version=version)

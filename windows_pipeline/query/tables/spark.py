@@ -53,7 +53,7 @@ class SparkTable:
         """Opens the table; see `SparkTables`."""
         stored = Table(**vars(spec))
         if not stored.exists(spark):
-            raise NoTableError(spec.name)
+            raise NoTableError(spec)
         self._spec = spec
         self.version = stored.version(spark) if version is None else version
         try:
