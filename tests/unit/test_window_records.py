@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.oracle.arrival import close_times_met
+from tests.support.oracle.definitions import SessionDefinition
 from tests.support.oracle.windows import (
     Record,
     SlidingDefinition,
@@ -70,6 +72,24 @@ def test_the_records_of_each_closed_window_are_the_oracles(kind: str, data: st.D
             lambda each: each.definition.idle_after is None
         )
     )
+    assert_records_are_the_oracles(case)
+
+
+def test_a_session_is_joined_in_the_order_of_stream_time() -> None:
+    """Rules A1, A4, D2: the order is not that of close times, which a watermark may raise.
+
+    When the record at 27 comes, the watermark is 28 already: its partition is new.
+    """
+    values: dict[str, Any] = {"whole": 0, "real": 0.0, "amount": Decimal("0.00"), "name": ""}
+    arrived = [(0, 0, 0, 28), (1, 1, 0, 27), (1, 1, 1, 30), (2, 0, 1, 26), (2, 0, 2, 30)]
+    records = [
+        Record(arrival_unit, partition, offset, "a", time, values)
+        for arrival_unit, partition, offset, time in arrived
+    ]
+    assert_records_are_the_oracles(ArrivalsOf(records, 3, SessionDefinition(1, 0)))
+
+
+def assert_records_are_the_oracles(case: ArrivalsOf[Any]) -> None:
     with TemporaryDirectory() as folder:
         pipeline = load_text(Path(folder), of_definition(case.definition))
         warehouse = f"{folder}/warehouse"

@@ -129,7 +129,7 @@ def _session(
 
 def _arrival(record: ArrivedRecord) -> tuple[int, str, date, int]:
     """What orders the merge of the source partitions: stream time, partition, arrival (rule A1)."""
-    return (record.close_ms, record.partition, record.arrival_unit, record.offset)
+    return (record.stream_time_ms, record.partition, record.arrival_unit, record.offset)
 
 
 def _with_times(rows: pa.Table, counted: Sequence[ArrivedRecord]) -> pa.Table:
