@@ -226,7 +226,7 @@ def test_an_empty_window_fails_without_emit_empty(full_run: Project, spark: Spar
     job = KeyedWindowsJob(pipeline, "hourly", full_run.settings)
     rows = [table.read(spark) for table in job.tables]
     batch = job.check_batches(spark, ALL_DAYS, rows, job.arrived(spark))[0]
-    result = {result.check.name: result for result in validate(batch)}["no_empty_window"]
+    result = {result.check.name: result for result in validate([batch])}["no_empty_window"]
     assert result.failing_rows == rows[0].where("record_count = 0").count() > 0
 
 

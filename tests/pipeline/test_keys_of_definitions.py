@@ -388,7 +388,7 @@ def test_the_check_counts_what_is_filtered_out(ran: Ran, spark: SparkSession) ->
         batches = job.check_batches(spark, DAYS, [keyed, of_late, failed], log)
         (found,) = (batch for batch in batches if batch.name == "accounting")
         check = next(one for one in found.checks if one.name == "every_record_accounted_for")
-        judged = found.rows.selectExpr("*", f"({check.failing}) AS broken").collect()
+        judged = found.rows.selectExpr("*", f"({check.breaks}) AS broken").collect()
         return {(row.arrival_unit - FIRST_DAY).days: row for row in judged}
 
     own, found = seen("all_slides"), accounts(late)

@@ -120,7 +120,7 @@ def failed(project: SmallProject, spark: SparkSession, how: Damage | None = None
         for batch in job.check_batches(spark, days, rows, job.arrived(spark))
         if batch.name == "notifications"
     )
-    return {result.check.name for result in validate(batch) if not result.passed}
+    return {result.check.name for result in validate([batch]) if not result.passed}
 
 
 OF_A = "key = 'a' AND event = "

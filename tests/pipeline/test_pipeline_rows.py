@@ -30,7 +30,6 @@ from tests.support.oracle.rows import CountBlock, RowDefinition, RowsAround, Ses
 from tests.support.oracle.windows import Record, WindowRow
 from tests.support.shared_folders import made_once
 from tests.support.spark_cases import instant
-from windows_pipeline.checks.run import breaking
 from windows_pipeline.engine.lateness import is_late
 from windows_pipeline.engine.record_shards import cuts_since_the_first, in_record_shards
 from windows_pipeline.incremental.alerts import standing
@@ -204,7 +203,7 @@ def require_the_oracles(
             staged.append(rows[0].withColumns({"of": F.lit(f"{name} {len(days)}")}))
             if days == DAYS:
                 for batch in job.check_batches(spark, days, rows, log):
-                    broken = batch.rows.where(breaking(batch.checks))
+                    broken = batch.rows.where(" OR ".join(check.breaks for check in batch.checks))
                     failing.append(broken.select(F.lit(f"{name} {batch.name}")))
     found = reduce(DataFrame.unionByName, staged).collect()
     assert reduce(DataFrame.union, failing).collect() == []
@@ -321,7 +320,7 @@ def test_broken_rows_fail_their_checks(ran: Ran, spark: SparkSession) -> None:
         broken = keyed.withColumns({column: F.expr(how) for column, how in change.items()})
         rows, log = [broken, late, failed], job.arrived(spark)
         for batch in job.check_batches(spark, DAYS[1:2], rows, log):
-            own = (check.failing for check in batch.checks if check.name == fails)
+            own = (check.breaks for check in batch.checks if check.name == fails)
             failing.extend(batch.rows.where(breaks).select(F.lit(fails)) for breaks in own)
     found = {row[0] for row in reduce(DataFrame.union, failing).collect()}
     assert found == {fails for fails, *_ in BREAKS}

@@ -15,7 +15,14 @@ from pyspark.sql import functions as F
 
 from tests.unit.test_config_own_checks import PORTABLE
 from windows_pipeline.checks.own_checks import own_checks_of_records
-from windows_pipeline.checks.run import CheckResult, validate
+from windows_pipeline.checks.run import (
+    Batch,
+    Check,
+    CheckResult,
+    Within,
+    validate,
+    with_verdicts,
+)
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.config.expectations.values import text_sql
 from windows_pipeline.storage.tables import source_tables
@@ -153,7 +160,7 @@ def checked(
 ) -> dict[str, CheckResult]:
     own = own_checks_of_records(declared(folder, checks))
     batches = own.batches(raw_events(spark, folder, days), days)
-    return {result.check.name: result for batch in batches for result in validate(batch)}
+    return {result.check.name: result for result in validate(list(batches))}
 
 
 def by_great_expectations(rows: DataFrame) -> list[Any]:
@@ -218,7 +225,7 @@ def test_days_are_judged_one_by_one(spark: SparkSession, tmp_path: Path) -> None
     found = checked(spark, tmp_path, checks, DAYS[:2])
     rows = raw_events(spark, tmp_path, DAYS[:2])
     batches = own_checks_of_records(declared(tmp_path, checks)).batches(rows, DAYS)
-    with_empty = {result.check.name: result for each in batches for result in validate(each)}
+    with_empty = {result.check.name: result for result in validate(list(batches))}
     assert {name: result.failing_rows for name, result in found.items()} == {
         "once": 0, "twice": 2, "some": 0, "real": 0, "mostly": 2,
     }  # fmt: skip
@@ -249,6 +256,32 @@ def test_a_condition_fails_where_it_is_false(spark: SparkSession, tmp_path: Path
     (shown,) = found["positive"].sample
     assert (shown["arrival_unit"], shown["offset"], shown["whole"]) == ("2026-11-01", "3", "-5")
     assert "flag" not in shown
+
+
+def test_great_expectations_judges_the_rows_themselves(spark: SparkSession) -> None:
+    """A row that is spoiled after our own condition has judged it fails, and so does a verdict."""
+    checks = [
+        Check("length", "", "first > last", within=Within("last - first", 10, 10)),
+        Check("not_empty", "", "n IS NULL", within=Within("n", least=1)),
+        Check("apart", "", "first = 40"),
+    ]
+    rows = spark.createDataFrame(
+        [(0, 10, 1), (20, 30, 2), (30, 40, 3)], "first int, last int, n int"
+    )
+    verdicts = with_verdicts(rows, checks)
+    sound = Batch("rows", rows, checks, verdicts=verdicts)
+    assert [result.passed for result in validate([sound])] == [True, True, True]
+    assert {name for name in verdicts.columns if name.startswith("_value")} == {
+        "_value_length", "_value_not_empty",
+    }  # fmt: skip
+    for column, spoiled, failing in [
+        ("_value_length", 11, 0), ("_value_length", 9, 0),
+        ("_value_not_empty", 0, 1), ("_fails_apart", True, 2),
+    ]:  # fmt: skip
+        changed = F.when(F.col("_value_not_empty") == 3, spoiled).otherwise(F.col(column))
+        batch = Batch("rows", rows, checks, verdicts=verdicts.withColumn(column, changed))
+        found = [result.failing_rows for result in validate([batch])]
+        assert found == [int(number == failing) for number in range(3)], column
 
 
 def test_java_reads_each_accepted_regular_expression(spark: SparkSession) -> None:

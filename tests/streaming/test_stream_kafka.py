@@ -161,7 +161,7 @@ def require_right_running_maxima(spark: SparkSession, job: RawEventsJob) -> None
     def failed(raw: DataFrame) -> list[str]:
         others = [table.of_arrival_units(spark, arrival_units) for table in job.tables[1:]]
         (batch,) = job.check_batches(spark, arrival_units, [raw, *others], log)
-        return [found.check.name for found in validate(batch) if not found.passed]
+        return [found.check.name for found in validate([batch]) if not found.passed]
 
     raw = tables.raw_events.of_arrival_units(spark, arrival_units)
     assert failed(raw) == []
@@ -266,6 +266,7 @@ def test_a_topic_that_is_created_again_is_reported_while_it_is_read_and_after(
 
 
 @pytest.mark.long
+@pytest.mark.smoke
 def test_columns_in_the_long_form_of_a_topic(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:

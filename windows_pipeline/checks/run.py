@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
 from importlib import import_module
 from threading import Thread
 from typing import Any
@@ -30,8 +30,28 @@ SAMPLE_ROWS = 10
 """The most failing rows that a result shows."""
 _LONGEST_VALUE = 200
 """The most characters of a value that a sample shows."""
-_HELD_ROWS = 200
-"""The most failing rows that the driver holds for the checks' queries."""
+
+
+@dataclass(frozen=True)
+class Within:
+    """The bounds of a value that each row has; Great Expectations compares the value itself.
+
+    Attributes:
+        value: The value, as SQL over a row; a null is within all bounds.
+        least: The least allowed value, or None.
+        most: The largest allowed value, or None.
+    """
+
+    value: str
+    least: int | None = None
+    most: int | None = None
+
+    @property
+    def breaks(self) -> str:
+        """The SQL condition that a value lies outside the bounds."""
+        bounds = (("<", self.least), (">", self.most))
+        outside = (f"{self.value} {sign} {bound}" for sign, bound in bounds if bound is not None)
+        return " OR ".join(outside)
 
 
 @dataclass(frozen=True)
@@ -44,6 +64,7 @@ class Check:
         failing: The SQL condition that is true for failing rows.
         blocking: Whether failing rows prevent the job from publishing.
         is_warning: Whether failing rows are a warning, because they may be right; else an error.
+        within: Bounds of a value, outside of which a row fails, too; or None.
     """
 
     name: str
@@ -51,13 +72,31 @@ class Check:
     failing: str
     blocking: bool = True
     is_warning: bool = False
+    within: Within | None = None
 
     @property
-    def failing_rows(self) -> str:
-        """The query over `{batch}` that finds the failing rows."""
-        # Great Expectations formats the query, so braces in literals are doubled.
-        plain = self.failing.replace("{", "{{").replace("}", "}}")
-        return f"SELECT * FROM {{batch}} WHERE {plain}"  # noqa: S608  its text is our own
+    def breaks(self) -> str:
+        """The SQL condition that is true for rows that break the rule."""
+        outside = "" if self.within is None else f" OR {self.within.breaks}"
+        return f"coalesce({self.failing}{outside}, FALSE)"
+
+    @property
+    def verdict(self) -> dict[str, Column]:
+        """The columns by which Great Expectations judges a row, by name."""
+        verdict = {self.fails: F.expr(f"coalesce({self.failing}, FALSE)")}
+        if self.within is not None:
+            verdict[self.value] = F.expr(self.within.value).cast("bigint")
+        return verdict
+
+    @property
+    def fails(self) -> str:
+        """The column of the verdict that says whether `failing` is true."""
+        return f"_fails_{self.name}"
+
+    @property
+    def value(self) -> str:
+        """The column of the verdict that has the value of `within`."""
+        return f"_value_{self.name}"
 
 
 @dataclass(frozen=True)
@@ -68,8 +107,10 @@ class Batch:
         name: The name of the rows.
         rows: The rows, with the columns that the checks need.
         checks: The checks.
-        shared: A frame from which this batch and another are computed, to be persisted while the
-            checks run; None if no other batch needs it.
+        verdicts: The verdicts of the rows (`with_verdicts`), where they come from a shared frame;
+            None to compute them from `rows`.
+        shared: A frame from which these verdicts and another batch are computed, to be persisted
+            while the checks run; None if no other batch needs it.
         numbers: The columns to report of each arrival unit, where the batch has one row for each
             arrival unit (or a few, which agree in these columns); empty if its rows are records or
             windows.
@@ -80,6 +121,7 @@ class Batch:
     name: str
     rows: DataFrame
     checks: Sequence[Check]
+    verdicts: DataFrame | None = None
     shared: DataFrame | None = None
     numbers: Sequence[str] = ()
     changes: Mapping[str, DataFrame] = field(default_factory=dict)
@@ -109,12 +151,10 @@ class CheckResult:
         return self.failing_rows == 0
 
 
-def breaking(checks: Sequence[Check]) -> Column:
-    """The condition that a row fails any of the checks.
-
-    One pass filters by this condition; each check then queries only the few failing rows.
-    """
-    return F.expr(" OR ".join(f"coalesce({check.failing}, FALSE)" for check in checks))
+def with_verdicts(rows: DataFrame, checks: Sequence[Check], *columns: str) -> DataFrame:
+    """The verdicts of rows, and the named columns of the rows beside them."""
+    verdicts = {name: of_row for check in checks for name, of_row in check.verdict.items()}
+    return rows.select(*columns, *(of_row.alias(name) for name, of_row in verdicts.items()))
 
 
 def import_ahead() -> None:
@@ -123,40 +163,117 @@ def import_ahead() -> None:
     Thread(target=import_module, args=[module], daemon=True).start()
 
 
-def validate(batch: Batch) -> list[CheckResult]:
-    """Runs the checks of a batch in one validation, in their order.
+def validate(batches: Sequence[Batch]) -> list[CheckResult]:
+    """Runs the checks of a table's batches in one validation, in their order.
+
+    Great Expectations judges the verdicts of all rows in two queries; failing rows are fetched only
+    where there are any.
 
     Raises:
-        RuntimeError: The query of a check failed.
+        RuntimeError: Great Expectations could not judge a check.
     """
+    if not batches:
+        return []
+    with ExitStack() as cached:
+        for batch in batches:
+            if batch.shared is not None:
+                cached.enter_context(_persisted(batch.shared))
+        with_numbers = [_with_numbers(batch) for batch in batches]
+        judged = [_verdicts(batch) for batch, _ in with_numbers]
+        verdicts = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), judged)
+        # Great Expectations counts the rows before it judges them.
+        cached.enter_context(_persisted(verdicts))
+        failed = _failed([check for batch in batches for check in batch.checks], verdicts)
+        counts = _failing_rows(verdicts, failed)
+    results: list[CheckResult] = []
+    for batch, numbers in with_numbers:
+        of_batch = [check for check in batch.checks if check in failed]
+        samples = _samples(batch, of_batch)
+        for check in batch.checks:
+            by_day = counts.get(check.name, {})
+            failing_rows, shown = sum(by_day.values()), samples.get(check.name, [])
+            days = {day: rows for day, rows in by_day.items() if day is not None}
+            result = CheckResult(check, failing_rows, shown, days, numbers)
+            results.append(_with_changes(result, batch.changes))
+    return results
+
+
+def _verdicts(batch: Batch) -> DataFrame:
+    """The verdicts of a batch's rows, with the arrival unit of rows that have one."""
+    rows = batch.rows if batch.verdicts is None else batch.verdicts
+    columns = [name for name in ("arrival_unit",) if name in rows.columns]
+    if batch.verdicts is None:
+        return with_verdicts(rows, batch.checks, *columns)
+    return rows.select(*columns, *(name for check in batch.checks for name in check.verdict))
+
+
+def _failed(checks: Sequence[Check], verdicts: DataFrame) -> list[Check]:
+    """The checks that do not hold for all rows, as Great Expectations judges them."""
     # The import takes seconds, so it happens here or in `import_ahead`.
     import great_expectations as gx
-    from great_expectations.expectations import UnexpectedRowsExpectation
 
-    asset = _any_frame(batch.rows.sparkSession)
-    rules = [
-        UnexpectedRowsExpectation(
-            unexpected_rows_query=check.failing_rows,
-            description=check.description,
-            meta={"check": check.name},
+    asset = _any_frame(verdicts.sparkSession)
+    rules = [rule for check in checks for rule in _expectations(check)]
+    rows = asset.get_batch(asset.build_batch_request({"dataframe": verdicts}))
+    # More than a yes or no would be a query for each expectation.
+    suite = gx.ExpectationSuite("rules", expectations=rules)
+    outcome = rows.validate(suite, result_format="BOOLEAN_ONLY")
+    for result in outcome.results:
+        _require_judged(result)
+    failed = {_checked(result) for result in outcome.results if not result.success}
+    return [check for check in checks if check.name in failed]
+
+
+def _expectations(check: Check) -> Iterator[Any]:
+    from great_expectations import expectations
+
+    named: dict[str, Any] = {"meta": {"check": check.name}, "description": check.description}
+    yield expectations.ExpectColumnValuesToBeInSet(column=check.fails, value_set=[False], **named)
+    if check.within is not None:
+        yield expectations.ExpectColumnValuesToBeBetween(
+            column=check.value, min_value=check.within.least, max_value=check.within.most, **named
         )
-        for check in batch.checks
-    ]
-    suite = gx.ExpectationSuite(batch.name, expectations=rules)
-    judged, numbers = _with_numbers(batch)
-    with _held(judged.where(breaking(batch.checks))) as failing:
-        rows = asset.get_batch(asset.build_batch_request({"dataframe": failing}))
-        # COMPLETE is bounded here: of failing rows Great Expectations fetches 200 at most.
-        outcome = rows.validate(suite, result_format="COMPLETE")
-        found = {_checked(result): result for result in outcome.results}
-        results = [_check_result(check, found[check.name]) for check in batch.checks]
-        judged_by_day = [
-            replace(
-                result, numbers=numbers, failing_by_arrival_unit=_by_arrival_unit(failing, result)
-            )
-            for result in results
-        ]
-    return [_with_changes(result, batch.changes) for result in judged_by_day]
+
+
+def _failing_rows(
+    verdicts: DataFrame, failed: Sequence[Check]
+) -> dict[str, dict[date | None, int]]:
+    """The number of failing rows by check and arrival unit (None for rows without one)."""
+    if not failed:
+        return {}
+    counts = [F.count_if(_breaks(check)).alias(check.name) for check in failed]
+    unit = F.col("arrival_unit") if "arrival_unit" in verdicts.columns else F.lit(None)
+    rows = verdicts.groupBy(unit.alias("arrival_unit")).agg(*counts).collect()
+    return {
+        check.name: {row["arrival_unit"]: row[check.name] for row in rows if row[check.name]}
+        for check in failed
+    }
+
+
+def _breaks(check: Check) -> Column:
+    """The condition that a row's verdict is that it breaks the rule."""
+    of_verdict = check.within and replace(check.within, value=f"`{check.value}`")
+    return F.expr(replace(check, failing=f"`{check.fails}`", within=of_verdict).breaks)
+
+
+def _samples(batch: Batch, failed: Sequence[Check]) -> dict[str, list[dict[str, str]]]:
+    """Some failing rows of each failed check of a batch."""
+    if not failed:
+        return {}
+    with _persisted(batch.rows.where(" OR ".join(check.breaks for check in failed))) as failing:
+        found = {
+            check.name: failing.where(check.breaks).limit(SAMPLE_ROWS).collect() for check in failed
+        }
+    return {name: [_for_people(row.asDict()) for row in rows] for name, rows in found.items()}
+
+
+@contextmanager
+def _persisted(rows: DataFrame) -> Iterator[DataFrame]:
+    rows.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield rows
+    finally:
+        rows.unpersist()
 
 
 def _with_changes(result: CheckResult, changes: Mapping[str, DataFrame]) -> CheckResult:
@@ -180,30 +297,22 @@ def _change(row: Row, key: Sequence[str]) -> dict[str, str]:
     return {**shown, "change": row["change"]}
 
 
-def _with_numbers(batch: Batch) -> tuple[DataFrame, dict[date, dict[str, int]]]:
-    """The rows of a batch, and its numbers of each arrival unit.
+def _with_numbers(batch: Batch) -> tuple[Batch, dict[date, dict[str, int]]]:
+    """A batch and its numbers of each arrival unit.
 
     A batch with numbers has few rows, so the driver computes them once, for both.
     """
     if not batch.numbers:
-        return batch.rows, {}
+        return batch, {}
     rows = batch.rows.toArrow()
     columns = rows.select(["arrival_unit", *batch.numbers]).to_pylist()
     numbers = {row.pop("arrival_unit"): row for row in columns}
-    return _local(batch.rows, rows), {
+    return replace(batch, rows=_local(batch.rows, rows)), {
         arrival_unit: {
             name: int(value) for name, value in of_arrival_unit.items() if value is not None
         }
         for arrival_unit, of_arrival_unit in numbers.items()
     }
-
-
-def _by_arrival_unit(failing: DataFrame, result: CheckResult) -> dict[date, int]:
-    """The number of rows that fail a check, of each arrival unit."""
-    if result.passed or "arrival_unit" not in failing.columns:
-        return {}
-    counts = failing.where(F.expr(result.check.failing)).groupBy("arrival_unit").count()
-    return {row["arrival_unit"]: row["count"] for row in counts.collect()}
 
 
 @lru_cache(maxsize=2)
@@ -223,20 +332,6 @@ def _any_frame(_session: SparkSession) -> Any:
     return source.add_dataframe_asset("rows")
 
 
-@contextmanager
-def _held(failing: DataFrame) -> Iterator[DataFrame]:
-    """The failing rows, computed once: on the driver if they are few, else persisted."""
-    few = failing.limit(_HELD_ROWS + 1).toArrow()
-    if few.num_rows <= _HELD_ROWS:
-        yield _local(failing, few)
-        return
-    failing.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield failing
-    finally:
-        failing.unpersist()
-
-
 def _local(frame: DataFrame, rows: pa.Table) -> DataFrame:
     """The computed rows of a frame as a frame."""
     # Spark refuses a column of lists without chunks.
@@ -249,16 +344,15 @@ def _checked(result: Any) -> str:
     return name
 
 
-def _check_result(check: Check, result: Any) -> CheckResult:
+def _require_judged(result: Any) -> None:
+    """Raises if an error kept Great Expectations from judging an expectation."""
     info = result.exception_info or {}
-    details = result.result.get("details") if result.result else None
-    if details is None:
-        raise RuntimeError(
-            f"check {check.name}: the query of the check must run, but failed: {info}"
-        )
-    failing = details["unexpected_rows"][:SAMPLE_ROWS]
-    sample = [_for_people(row) for row in failing]
-    return CheckResult(check, result.result["observed_value"], sample)
+    for found in (info, *(value for value in info.values() if isinstance(value, dict))):
+        if found.get("raised_exception"):
+            raise RuntimeError(
+                f"check {_checked(result)}: Great Expectations must judge the rows, but failed: "
+                f"{found.get('exception_message')}"
+            )
 
 
 def _for_people(row: Mapping[str, object]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windows_pipeline.checks.run import Check
+from windows_pipeline.checks.run import Check, Within
 from windows_pipeline.config import Windows
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
@@ -12,10 +12,13 @@ from windows_pipeline.windows import (
     TimeWindows,
 )
 
+_LENGTH_MS = "_window_end_ms - _window_start_ms"
+
 _NOT_EMPTY = Check(
     "no_empty_window",
     "A window holds at least one record (rules B3, B7, C1, D1)",
-    "record_count IS NULL OR record_count <= 0",
+    "record_count IS NULL",
+    within=Within("record_count", least=1),
 )
 _ONE_AN_END = Check(
     "one_window_per_key_and_bounds",
@@ -54,11 +57,11 @@ def _sliding_checks(spec: SlidingWindows) -> list[Check]:
             "A window is as long as the time difference, its records lie between its bounds, both "
             "bounds included, and a record lies at its end or 1 ms before its start, unless the "
             "window starts at first_window_start (rules B2, B3, B6)",
-            f"_window_end_ms - _window_start_ms <> {difference_ms} "
-            "OR _first_event_time_ms < _window_start_ms OR _last_event_time_ms > _window_end_ms "
+            "_first_event_time_ms < _window_start_ms OR _last_event_time_ms > _window_end_ms "
             "OR _first_event_time_ms > _last_event_time_ms OR NOT ("
             "coalesce(_last_event_time_ms = _window_end_ms, FALSE) "
             f"OR departed_on_bound OR {clamped})",
+            within=Within(_LENGTH_MS, difference_ms, difference_ms),
         ),
         _holds_its_records(),
         Check(
@@ -72,8 +75,8 @@ def _sliding_checks(spec: SlidingWindows) -> list[Check]:
             "A window holds at least one record (rule B3)"
             if not spec.emit_empty
             else "An empty window is closed, and a record lies just before its start (rule B8)",
-            "record_count IS NULL OR record_count < 0 OR "
-            + (empty if spec.emit_empty else "record_count = 0"),
+            f"record_count IS NULL OR {empty}" if spec.emit_empty else "record_count IS NULL",
+            within=Within("record_count", least=0 if spec.emit_empty else 1),
         ),
     ]
 
@@ -84,10 +87,10 @@ def _forward_checks(spec: ForwardSlidingWindows) -> list[Check]:
             "starts_at_a_record",
             "A window starts at its first record, is as long as its size, and its records lie "
             "between its bounds, both bounds included (rule B7)",
-            f"_window_end_ms - _window_start_ms <> {spec.size_ms} "
-            "OR NOT coalesce(_first_event_time_ms = _window_start_ms, FALSE) "
+            "NOT coalesce(_first_event_time_ms = _window_start_ms, FALSE) "
             "OR _last_event_time_ms > _window_end_ms "
             "OR _first_event_time_ms > _last_event_time_ms",
+            within=Within(_LENGTH_MS, spec.size_ms, spec.size_ms),
         ),
         _holds_its_records(),
         _ONE_AN_END,
@@ -116,10 +119,10 @@ def _time_checks(spec: TimeWindows) -> list[Check]:
             "bounds_aligned",
             "A window starts at a multiple of the advance and not before first_window_start, ends "
             "one size later, and its records lie from its start to before its end (rules B6, C1)",
-            f"NOT coalesce(pmod(_window_start_ms, {spec.advance_ms}L) = 0 "
-            f"AND _window_end_ms - _window_start_ms = {spec.size_ms}, FALSE) OR {below} "
+            f"NOT coalesce(pmod(_window_start_ms, {spec.advance_ms}L) = 0, FALSE) OR {below} "
             "OR _first_event_time_ms < _window_start_ms OR _last_event_time_ms >= _window_end_ms "
-            "OR _first_event_time_ms > _last_event_time_ms",
+            "OR _first_event_time_ms > _last_event_time_ms OR _window_end_ms IS NULL",
+            within=Within(_LENGTH_MS, spec.size_ms, spec.size_ms),
         ),
         _holds_its_records(),
         _ONE_AN_END,
@@ -133,7 +136,8 @@ def _session_checks(spec: SessionWindows) -> list[Check]:
             "bounds_are_records",
             "A session starts at its first record and ends at its last record (rule D1)",
             "NOT (_window_start_ms <=> _first_event_time_ms "
-            "AND _window_end_ms <=> _last_event_time_ms) OR _window_start_ms > _window_end_ms",
+            "AND _window_end_ms <=> _last_event_time_ms)",
+            within=Within(_LENGTH_MS, least=0),
         ),
         Check(
             "session_holds_its_records",

@@ -259,7 +259,7 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
     stage = job.stage(spark, days, log)
     try:
         batches = job.check_batches(spark, days, [staged.rows for staged in stage.tables], log)
-        checks = _validate_all(batches)
+        checks = validate(batches)
         computed = {staged.table.name: staged.rows for staged in stage.tables}
         others = [table for table in job.counted_tables if table.name not in computed]
         stored = {table.name: table.of_arrival_units(spark, days) for table in others}
@@ -309,7 +309,7 @@ def check_published(
         batches = job.check_batches(spark, days, rows, log)
         if recount and isinstance(job, Recounts):
             batches += job.recount(spark, days, rows, log)
-        return _validate_all(batches)
+        return validate(batches)
 
 
 def rows_by_arrival_unit(rows: Mapping[str, DataFrame]) -> RowCounts:
@@ -331,12 +331,3 @@ def published_days(job: Job, spark: SparkSession) -> list[date]:
         table.read(spark).select("arrival_unit").distinct().collect() for table in job.tables
     )
     return sorted({row.arrival_unit for of_table in arrival_units for row in of_table})
-
-
-def _validate_all(batches: Sequence[Batch]) -> list[CheckResult]:
-    shared = [cache_rows(batch.shared) for batch in batches if batch.shared is not None]
-    try:
-        return [result for batch in batches for result in validate(batch)]
-    finally:
-        for frame in shared:
-            frame.unpersist()

@@ -12,10 +12,11 @@ from windows_pipeline.arrival.log import ArrivalLog, is_of_stream
 from windows_pipeline.checks.compare import arrival_units_that_differ
 from windows_pipeline.checks.recounts.rows import recount_rows
 from windows_pipeline.checks.recounts.windows import (
+    OF_ACCOUNTS,
     account_for_records,
     recount_windows,
 )
-from windows_pipeline.checks.run import Batch, Check, breaking
+from windows_pipeline.checks.run import Batch, Check, with_verdicts
 from windows_pipeline.checks.table_rules import VALUES_ARE_THOSE_OF_RECORDS, accounting_checks
 from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.compat.local_frame import small_frame
@@ -113,7 +114,7 @@ class KeyedWindowsJob(WindowsJob):
         else:
             recounted = recount_windows(records, stored, spec, self.tuning)
         checks = window_checks(self.windows)
-        judged = recounted.where(~F.col("is_window") | breaking(checks))
+        judged = with_verdicts(recounted, checks, *OF_ACCOUNTS)
         arrival_units = arrival_units_frame(spark, arrivals, days)
         rejected = self.source.rejected_records.of_arrival_units(spark, days)
         condition = self.windows.undecided_sql(self.result_columns)
@@ -125,7 +126,13 @@ class KeyedWindowsJob(WindowsJob):
         if is_of_stream(log):
             accounts = self._with_logged_rejected(accounts, arrivals.rejected(days))
         return [
-            Batch("keyed_windows", judged.where(F.col("is_window")), checks, shared=judged),
+            Batch(
+                "keyed_windows",
+                recounted.where(F.col("is_window")),
+                checks,
+                verdicts=judged.where(F.col("is_window")),
+                shared=judged,
+            ),
             Batch(
                 "accounting",
                 accounts,

@@ -52,6 +52,8 @@ _ADDED = (
     .add("same_end", T.LongType())
     .add("counted", T.LongType())
 )
+OF_ACCOUNTS = ("is_window", "_computed_day", "counted", "last_instant_ms")
+"""The columns of recounted rows that `account_for_records` needs."""
 
 
 def recount_windows(
