@@ -1,0 +1,35 @@
+"""What a small day, a micro-batch and a correction cost, in counts that no load changes.
+
+A change that adds a query, a job or a commit changes the number here, where a review sees it. Where
+a step needs fewer, lower the number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support import costs
+
+COSTS = {
+    "day": {"queries": 38, "jobs": 49, "commits": 8},
+    "micro_batch": {"queries": 25, "jobs": 42, "commits": 5},
+    "correction": {"queries": 69, "jobs": 64, "commits": 7},
+}
+
+
+def test_small_arrival_units_cost_what_they_did(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    ended = subprocess.run(
+        [sys.executable, costs.__file__],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, (ended.stdout + ended.stderr)[-5000:]
+    assert json.loads((tmp_path / costs.RESULT).read_text()) == COSTS
