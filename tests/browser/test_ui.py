@@ -64,6 +64,7 @@ def shows_landed(pages: DagsterPages, project: Project, newest: date) -> None:
     pages.shows_metadata("closed_through", instant_text(max(map(departed, records)) - GRACE))
 
 
+@pytest.mark.smoke
 def test_a_backfill_by_clicks_is_shown_as_it_is(two_days: Project, pages: DagsterPages) -> None:
     """The graph has every table; each day has its checks, its numbers and its plots."""
     pages.open_graph()
@@ -245,6 +246,7 @@ def instance_knows_the_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -
                 assert instance.get_materialized_partitions(key) == days
 
 
+@pytest.mark.smoke
 def test_a_failing_check_shows_why_and_what_to_do(
     three_days: Project, shared_ui: Shared, pages: DagsterPages
 ) -> None:

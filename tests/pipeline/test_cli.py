@@ -44,6 +44,7 @@ def test_validate_names_the_line_of_a_mistake(
 
 
 @pytest.mark.long
+@pytest.mark.smoke
 def test_landed_days_are_run_once_or_again(
     full_run: Project,
     landed_flights: Path,

@@ -44,6 +44,7 @@ def crowded(full_run: Project, tmp_path: Path, spark: SparkSession) -> Project:
 
 
 @pytest.mark.long
+@pytest.mark.smoke
 def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: SparkSession) -> None:
     table = crowded.windows.keyed_windows
     rows, version = crowded.rows("keyed_windows"), version_of(spark, table)

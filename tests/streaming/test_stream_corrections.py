@@ -49,6 +49,7 @@ def begun_a_day_later(offsets: Path) -> date:
 
 
 @pytest.mark.long
+@pytest.mark.smoke
 def test_a_correction_and_a_micro_batch_see_each_other(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

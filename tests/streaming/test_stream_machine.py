@@ -287,6 +287,7 @@ class StreamMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.long
+@pytest.mark.smoke
 def test_any_steps_of_a_stream_end_in_the_oracles_results(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

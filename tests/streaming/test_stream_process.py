@@ -119,6 +119,7 @@ def run_in_dagster(own: Settings) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.smoke
 def test_a_killed_process_has_its_records_once(
     spark: SparkSession,
     settings: Settings,
