@@ -23,6 +23,7 @@ from tests.support.spark import SharedSpark, session_behind
 from tests.support.spark_cases import SHORT_SHARDS
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
+from windows_pipeline.streaming import run_stream
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
@@ -175,6 +176,21 @@ def full_run(
 
     made = Project(made_once(shared / "full", make), settings)
     return made.copy(tmp_path_factory.mktemp("own"), derived=True)
+
+
+@pytest.fixture(scope="session")
+def full_stream(
+    spark: SparkSession, settings: Settings, shared: Path, landed_flights: Path
+) -> Project:
+    """The same days in one micro-batch of a stream; to be copied."""
+
+    def make(folder: Path) -> None:
+        made = Project(folder, settings)
+        made.declare(grace=SHORT_GRACE, stream=True)
+        made.land(landed_flights, DAYS)
+        run_stream(spark, made.pipeline, made.settings)
+
+    return Project(made_once(shared / "streamed", make), settings)
 
 
 @pytest.fixture(scope="session")

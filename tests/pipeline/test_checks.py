@@ -181,11 +181,14 @@ def shows(sample: list[dict[str, str]], row: Row) -> bool:
     )
 
 
+@pytest.mark.parametrize("made", ["full_run", "full_stream"])
 @pytest.mark.parametrize("step", ["raw", "keyed", "final", "alerts"])
 def test_each_check_finds_its_broken_row(
-    full_run: Project, tmp_path: Path, spark: SparkSession, step: str
+    request: pytest.FixtureRequest, tmp_path: Path, spark: SparkSession, step: str, made: str
 ) -> None:
-    project = full_run.copy(tmp_path / "broken", derived=True)
+    """By days and in a stream."""
+    whole: Project = request.getfixturevalue(made)
+    project = whole.copy(tmp_path / "broken", derived=True)
     tables = {**vars(project.source), **vars(project.windows)}
     breaks = [how for how in BREAKS if how.step == step]
     rows: dict[int, Row] = {}

@@ -82,9 +82,10 @@ class Project:
             name = day(number).isoformat()
             shutil.copytree(flights / name, self.folder / "data" / "flights" / name)
 
-    def declare(self, **changes: object) -> None:
+    def declare(self, *, stream: bool = False, **changes: object) -> None:
         """Writes pipelines/flights.yaml with `hourly` alone, and fields of it changed."""
         declared = yaml.safe_load((ROOT / "pipelines" / "flights.yaml").read_text())
+        declared["source"]["stream"] = stream
         declared["windows"] = {"hourly": declared["windows"]["hourly"] | changes}
         file = self.folder / "pipelines" / "flights.yaml"
         file.parent.mkdir(exist_ok=True, parents=True)
