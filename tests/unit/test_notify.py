@@ -16,9 +16,9 @@ from tests.support.notified import DAY, NOW, SINCE, Notified
 from tests.support.pipeline_texts import FLIGHTS, changed
 from tests.support.receivers import Receiver, receiver
 from tests.support.written_tables import write_rows
+from windows_pipeline.notify.deliver import WrongTargetsError
 from windows_pipeline.notify.delivered import BusyError, delivered_log
 from windows_pipeline.storage.catalog import firing_tables
-from windows_pipeline.text.problems import ConfigError
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_a_command_that_is_killed_sends_again_with_the_same_ids(
     assert hook.ids[1] == hook.ids[2]
     assert project.deliver()["people"].events == 0
     lines = project.log.read_text().splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 2
     last = json.loads(lines[-1])
     assert (last["id"], last["outcome"], last["attempts"]) == ("id2", "sent", 1)
 
@@ -315,19 +315,30 @@ def test_no_error_shows_the_address(project: Notified, hook: Receiver) -> None:
     assert "s3cret" not in project.log.read_text()
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOOK", "ftp://s3cret")
-        with pytest.raises(
-            ValueError, match=r"^people: webhook\.url: must begin with https:"
-        ) as no:
-            project.deliver()
-        assert "s3cret" not in str(no.value)
+        where = r"flights\.yaml:\d+: notify\.people\.webhook\.url: "
+        value = f"^[^:]*/{where}with the value of HOOK it must begin with https:"
+        for wrong in (
+            "ftp://s3cret",
+            "http://[s3cret",
+            "http://s3cret:99999/",
+            "https://x/s3cret x",
+        ):
+            patched.setenv("HOOK", wrong)
+            with pytest.raises(WrongTargetsError, match=value) as no:
+                project.deliver()
+            assert "s3cret" not in str(no.value)
         patched.delenv("HOOK")
-        with pytest.raises(ConfigError, match=r"flights\.yaml:\d+: notify\.people\.webhook\.url: "):
-            project.deliver()
-        # The other targets are notified all the same.
+        # The other targets are notified all the same, and the events of this one wait.
         project.targets += "  file:\n    file: sent\n"
-        with pytest.raises(ConfigError):
+        with pytest.raises(WrongTargetsError, match=where) as no:
+            project.deliver(NOW + timedelta(days=7))
+        assert [(one.target, one.events, one.waiting) for one in no.value.sent] == [
+            ("people", 0, 1), ("file", 0, 0),
+        ]  # fmt: skip
+        with pytest.raises(WrongTargetsError):
             project.deliver()
         assert (project.log.parent / "sent").read_text().count("\n") == 1
+    assert project.deliver(NOW + timedelta(days=7))["people"].events == 1
 
 
 def test_one_command_at_a_time_delivers(project: Notified, hook: Receiver) -> None:
@@ -374,11 +385,22 @@ def test_the_command_says_what_it_sent(
     status, said = notify("--json")
     assert (status, json.loads(said)[0]["events"]) == (0, 1)
     assert hook.events == [("JFK", "opened")]
-    status, said = call(
-        capfd, monkeypatch, "snooze", "flights", "disruption", "--until", "2026-12-01 06:00"
-    )
-    assert status == 0
-    assert "nothing is sent of disruption until 2026-12-01 06:00:00 UTC" in said
+    for until, text in (
+        ("2013-01-01", "flights: disruption is not snoozed; nothing changed"),
+        (
+            "2999-12-01 06:00",
+            "what is published of disruption until 2999-12-01 06:00:00 UTC, nothing",
+        ),
+        ("2013-01-01", "flights: disruption is no longer snoozed: what is published from now on"),
+    ):
+        status, said = call(capfd, monkeypatch, "snooze", "flights", "disruption", "--until", until)
+        assert status == 0
+        assert text in said
+    monkeypatch.setenv("HOOK", "s3cret")
+    status, said = notify()
+    assert (status, "s3cret" in said) == (2, False)
+    assert "flights people: 0 messages of 0 events" in said
+    assert "notify.people.webhook.url: with the value of HOOK it must begin with https://" in said
     (project.folder / "pipelines" / "flights.yaml").write_text(FLIGHTS)
     status, said = notify()
     assert status == 2

@@ -82,7 +82,8 @@ def test_addresses_may_be_those_of_the_environment(
     monkeypatch.setenv("ON_CALL", "hidden person")
     project.happen({"key": "LGA"})
     with pytest.raises(
-        ValueError, match=r"people: email.to: '\$\{env:ON_CALL\}' is not an e-mail"
+        ValueError,
+        match=r"yaml:\d+: notify\.people\.email\.to\S* '\$\{env:ON_CALL\}' is not an e-mail",
     ) as wrong:
         project.deliver()
     assert "hidden" not in str(wrong.value)
@@ -128,7 +129,9 @@ def test_a_program_gets_the_message_on_its_input(tmp_path: Path) -> None:
 
     project = Notified(tmp_path, targets(3))
     project.happen({"key": "$(id)"})
-    with pytest.raises(ValueError, match=r"^people: command: the settings must allow the program"):
+    with pytest.raises(
+        ValueError, match=r"^flights: notify\.people\.command: the settings must allow"
+    ):
         project.deliver()
     project.commands = (str(program),)
     assert project.deliver(waits_s=())["people"].reason == f"{program}: ended with exit status 3"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,6 +26,9 @@ def notify(
     every: Annotated[
         bool, typer.Option("--all", help="Also events that are older than a target's max_age.")
     ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also what was set aside, as a target refused it.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be sent.")
     ] = False,
@@ -32,18 +36,30 @@ def notify(
 ) -> None:
     """Sends the pipeline's targets what happened to episodes of alerts and was not sent so far.
 
-    Exit status 1 where a message was not taken; the same command sends it again.
+    Exit status 1 where a message was not taken; the same command sends it again. Or where a message
+    was set aside, as its target refuses its content and takes others; `--again` sends it again.
     """
     settings, found = declared(pipeline)
+    wrong: ValueError | None = None
     with Status(CONSOLE, f"{pipeline}: notifying"):
-        from windows_pipeline.notify.deliver import deliver
+        from windows_pipeline.notify.deliver import WrongTargetsError, deliver
 
-        sent = deliver(found, settings, every=every, dry_run=dry_run)
+        try:
+            sent = deliver(found, settings, every=every, again=again, dry_run=dry_run)
+        except WrongTargetsError as error:
+            sent, wrong = error.sent, error
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in sent], indent=1))
     else:
         _print(pipeline, sent, "would be sent" if dry_run else "sent")
     for one in sent:
+        if one.refused:
+            say(
+                "warning",
+                f"{pipeline} {one.target}: {counted(len(one.refused), 'message')} set aside, as "
+                "the target refuses the content and takes other messages; to send again: "
+                f"windows-pipeline notify {pipeline} --again",
+            )
         if one.failed:
             say(
                 "warning",
@@ -51,7 +67,9 @@ def notify(
                 f"message was not taken: {one.reason}; to send again: "
                 f"windows-pipeline notify {pipeline}",
             )
-    if any(one.failed for one in sent):
+    if wrong is not None:
+        raise wrong
+    if any(one.failed or one.refused for one in sent):
         raise typer.Exit(1)
 
 
@@ -63,23 +81,40 @@ def snooze(
         typer.Option(metavar="TIME", help="Until when, in UTC; a past one ends the snooze."),
     ],
 ) -> None:
-    """Stops notifying of a rule's episodes for a time; what happens until then is never sent."""
+    """Stops notifying of what is published of a rule from now until a time.
+
+    None of it is ever sent, but for the end of an episode that a target heard of.
+    """
     instant = parsed_instant("--until", until)
     settings, found = declared(pipeline)
     from windows_pipeline.notify import deliver
 
-    deliver.snooze(found, settings, rule, instant)
-    CONSOLE.print(f"{pipeline}: nothing is sent of {rule} until {instant:%Y-%m-%d %H:%M:%S %Z}")
+    now = datetime.now(UTC)
+    was_snoozed = deliver.snooze(found, settings, rule, instant, now)
+    if instant > now:
+        CONSOLE.print(
+            f"{pipeline}: of what is published of {rule} until {instant:%Y-%m-%d %H:%M:%S %Z}, "
+            "nothing is sent but the end of episodes that a target heard of"
+        )
+    elif was_snoozed:
+        CONSOLE.print(
+            f"{pipeline}: {rule} is no longer snoozed: what is published from now on is sent"
+        )
+    else:
+        CONSOLE.print(f"{pipeline}: {rule} is not snoozed; nothing changed")
 
 
 def _print(pipeline: str, sent: Sequence[Sent], what: str) -> None:
     for one in sent:
         for message in one.messages:
             CONSOLE.print(f"{one.target} {what}: {message}")
+        for message in one.refused:
+            CONSOLE.print(f"{one.target} set aside: {message}")
         old = f"; {one.old:,} are too old (--all)" if one.old else ""
+        aside = f"; {one.set_aside:,} are set aside (--again)" if one.set_aside else ""
         wait = f"; {one.waiting:,} wait: {one.reason}" if one.waiting and not one.failed else ""
         CONSOLE.print(
             f"{pipeline} {one.target}: {counted(len(one.messages), 'message')} of "
             f"{counted(one.events, 'event')}"
-            f"{old}{wait}"
+            f"{old}{aside}{wait}"
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from windows_pipeline.config import Pipeline, Target
+from windows_pipeline.config import ConfigError, Pipeline, Target
 from windows_pipeline.notify.delivered import BusyError, Delivered, Delivery, Outcome, delivered_log
 from windows_pipeline.notify.events import read_events, versions
 from windows_pipeline.notify.not_sent import NotSentError
@@ -19,7 +19,8 @@ from windows_pipeline.notify.pipeline_events import (
     notifies_of,
     pipeline_events,
 )
-from windows_pipeline.notify.plan import Message, is_quiet, plan
+from windows_pipeline.notify.plan import Message, Plan, is_quiet, plan
+from windows_pipeline.notify.published import Published
 from windows_pipeline.notify.senders import Send, sender_of
 from windows_pipeline.notify.texts import title
 from windows_pipeline.settings import Settings
@@ -30,6 +31,7 @@ __all__ = [
     "BusyError",
     "Due",
     "Sent",
+    "WrongTargetsError",
     "deliver",
     "note_failure",
     "notifies_of",
@@ -38,6 +40,8 @@ __all__ = [
 ]
 WAITS_S = (1.0, 4.0)
 """How long to wait before a message is tried again."""
+_MOST_REFUSED = 100
+"""How many refused messages in a row are passed over: a target may refuse all of a storm."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Sent:
         waiting: How many events wait for the next time.
         reason: Why events wait; empty if no event waits.
         failed: Whether events wait because the target did not accept a message.
+        refused: The messages that were set aside now, one line each with the target's answer.
+        set_aside: How many events are set aside.
     """
 
     target: str
@@ -61,6 +67,21 @@ class Sent:
     waiting: int = 0
     reason: str = ""
     failed: bool = False
+    refused: tuple[str, ...] = ()
+    set_aside: int = 0
+
+
+class WrongTargetsError(ConfigError):
+    """Targets whose address or program is wrong; the others were sent their messages.
+
+    Attributes:
+        sent: The messages to all targets.
+    """
+
+    def __init__(self, problems: Sequence[str], sent: list[Sent]) -> None:
+        """Takes a line for each wrong target, without values of variables."""
+        super().__init__(problems)
+        self.sent = sent
 
 
 def deliver(
@@ -68,6 +89,7 @@ def deliver(
     settings: Settings,
     *,
     every: bool = False,
+    again: bool = False,
     dry_run: bool = False,
     now: datetime | None = None,
     waits_s: Sequence[float] = WAITS_S,
@@ -79,6 +101,7 @@ def deliver(
         pipeline: The pipeline.
         settings: Where its tables lie.
         every: Whether to send events that are too old as well.
+        again: Whether to send events that were set aside as well.
         dry_run: Whether to report what would be sent, and send nothing.
         now: The time; None for the clock's.
         waits_s: How long to wait before each further attempt to send a message.
@@ -86,12 +109,12 @@ def deliver(
 
     Raises:
         BusyError: Another command delivers messages of the pipeline.
-        ConfigError: A target refers to an environment variable that is not set; the other targets
-            were sent their messages.
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: A table cannot be read without Spark.
-        ValueError: The pipeline has no targets; or a target's address is wrong, or its program is
-            not allowed (the other targets were sent their messages).
+        ValueError: The pipeline has no targets.
+        WrongTargetsError: A target's address is wrong or refers to an environment variable that is
+            not set, or its program is not allowed. Its events wait; the other targets were sent
+            their messages.
     """
     if not pipeline.notify:
         raise ValueError(
@@ -106,19 +129,30 @@ def deliver(
     if not Path(folder).is_dir():
         return [Sent(name, (), 0, 0) for name in pipeline.notify]
     sent: list[Sent] = []
-    wrong: list[ValueError] = []
+    wrong: list[str] = []
+    published = Published(pipeline, settings.warehouse)
     with delivered_log(folder) as log:
         for name, target in pipeline.notify.items():
             one = _Target(pipeline, name, target, log, instant)
-            try:
-                send = None if dry_run else sender_of(pipeline, name, settings)
-            except ValueError as error:  # the other targets are sent their messages
-                wrong.append(error)
-            else:
-                sent.append(one.deliver(events, send, waits_s, sleep, every=every))
+            due = plan(name, target, events, log, published, instant, every=every, again=again)
+            send: Send | None = None
+            if not dry_run:
+                try:
+                    send = sender_of(pipeline, name, settings)
+                except ValueError as error:  # the other targets are sent their messages
+                    wrong.append(str(error))
+                    send = _refuse
+            sent.append(
+                one.planned(due) if send is None else one.deliver(due, send, waits_s, sleep)
+            )
     if wrong:
-        raise wrong[0]
+        raise WrongTargetsError(wrong, sent)
     return sent
+
+
+def _refuse(_: Message) -> None:
+    """The way to a target whose way is wrong: events wait until it is right."""
+    raise NotSentError("its address or program is wrong", may_help=False)
 
 
 @dataclass(frozen=True)
@@ -157,7 +191,8 @@ def what_is_due(pipeline: Pipeline, settings: Settings) -> Due:
             for name, target in pipeline.notify.items()
             if target.quiet is None or not is_quiet(target.quiet, instant)
         }
-        return Due(found, waits=any(name in awake for name, _ in log.waiting - log.done))
+        waits = (name in awake and of == "waiting" for (name, _), of in log.outcomes.items())
+        return Due(found, waits=any(waits))
 
 
 def snooze(
@@ -166,8 +201,8 @@ def snooze(
     rule: str,
     until: datetime,
     now: datetime | None = None,
-) -> None:
-    """Stops notifying of a rule's episodes until an instant; events until then are never sent.
+) -> bool:
+    """Stops notifying of what is published of a rule from now until an instant (rule E6).
 
     Args:
         pipeline: The pipeline.
@@ -175,6 +210,9 @@ def snooze(
         rule: The rule.
         until: The instant; one that has passed ends the snooze.
         now: The time; None for the clock's.
+
+    Returns:
+        Whether the rule was snoozed so far.
 
     Raises:
         BusyError: Another command delivers messages of the pipeline.
@@ -190,7 +228,7 @@ def snooze(
             f"{pipeline.name}: must have tables, but has none in {folder}; run it first"
         )
     with delivered_log(folder) as log:
-        log.snooze(rule, until, now or datetime.now(UTC))
+        return log.snooze(rule, until, now or datetime.now(UTC))
 
 
 @dataclass(frozen=True)
@@ -203,43 +241,73 @@ class _Target:
     log: Delivered
     now: datetime
 
+    def planned(self, due: Plan) -> Sent:
+        """What would be sent."""
+        texts = tuple(title(self.pipeline, message) for message in due.messages)
+        count = sum(len(message.events) for message in due.messages)
+        held, aside = len(due.held), due.set_aside
+        return Sent(self.name, texts, count, due.old, held, due.reason, set_aside=aside)
+
     def deliver(
-        self,
-        events: Sequence[AnyEvent],
-        send: Send | None,
-        waits_s: Sequence[float],
-        sleep: Callable[[float], None],
-        *,
-        every: bool,
+        self, due: Plan, send: Send, waits_s: Sequence[float], sleep: Callable[[float], None]
     ) -> Sent:
-        """Sends due messages in order, and stops at the first message that is not accepted."""
-        due = plan(self.name, self.target, events, self.log, self.now, every=every)
-        texts: list[str] = []
-        count = 0
-        if send is not None:
-            self.log.note(
-                self._delivery(event, "skipped", reason=reason)
-                for reason, skipped in due.skipped.items()
-                for event in skipped
-            )
-            self._wait(due.held, due.reason)
-        for number, message in enumerate(due.messages):
-            if send is not None:
-                try:
-                    attempts = _sent(send, message, waits_s, sleep)
-                except NotSentError as error:
-                    left = [event for later in due.messages[number:] for event in later.events]
-                    self._wait(left, str(error))
-                    waiting = len(left)
-                    return Sent(
-                        self.name, tuple(texts), count, due.old, waiting, str(error), failed=True
-                    )
-                self.log.note(
-                    self._delivery(event, "sent", message.id, attempts) for event in message.events
-                )
-            texts.append(title(self.pipeline, message))
-            count += len(message.events)
-        return Sent(self.name, tuple(texts), count, due.old, len(due.held), due.reason)
+        """Sends due messages in order, and stops at the first that is not accepted.
+
+        A message that is refused for its content is passed over. Once the target takes a later
+        one, what was passed over is set aside; if it takes none, all of these messages wait. The
+        outcome of a killed command is the same: it sends what was passed over again.
+        """
+        self.log.note(
+            self._delivery(event, "skipped", reason=reason)
+            for reason, skipped in due.skipped.items()
+            for event in skipped
+        )
+        self._wait(due.released, "to be sent again")
+        self._wait(due.held, due.reason)
+        sent: list[Message] = []
+        refused: list[tuple[Message, str]] = []
+        aside: list[tuple[Message, str]] = []
+        left, reason = list(due.messages), ""
+        while left and len(refused) < _MOST_REFUSED:
+            message = left.pop(0)
+            try:
+                attempts = _sent(send, message, waits_s, sleep)
+            except NotSentError as error:
+                reason = str(error)
+                if not error.of_content:
+                    left.insert(0, message)
+                    break
+                left[:0] = message.halves
+                if not message.halves:
+                    refused.append((message, reason))
+            else:
+                # In one write: a killed command then sends all of them again.
+                passed = [of for one, why in refused for of in self._of(one, "set aside", 1, why)]
+                self.log.note([*passed, *self._of(message, "sent", attempts)])
+                sent.append(message)
+                aside += refused
+                refused = []
+        waiting = [event for of, _ in refused for event in of.events]
+        waiting += [event for message in left for event in message.events]
+        self._wait(waiting, reason)
+        return Sent(
+            self.name,
+            tuple(title(self.pipeline, message) for message in sent),
+            sum(len(message.events) for message in sent),
+            due.old,
+            len(waiting) + len(due.held),
+            reason if waiting else due.reason,
+            failed=bool(waiting),
+            refused=tuple(f"{title(self.pipeline, of)}: {why}" for of, why in aside),
+            set_aside=due.set_aside + sum(len(of.events) for of, _ in aside),
+        )
+
+    def _of(
+        self, message: Message, outcome: Outcome, attempts: int, reason: str = ""
+    ) -> list[Delivery]:
+        return [
+            self._delivery(event, outcome, message.id, attempts, reason) for event in message.events
+        ]
 
     def _delivery(
         self,
@@ -256,7 +324,7 @@ class _Target:
 
     def _wait(self, left: Sequence[AnyEvent], reason: str) -> None:
         """Records events that wait, once: a recorded event is sent however old it is by then."""
-        new = [event for event in left if (self.name, event.id) not in self.log.waiting]
+        new = [event for event in left if self.log.outcome(self.name, event) != "waiting"]
         self.log.note(self._delivery(event, "waiting", reason=reason) for event in new)
 
 

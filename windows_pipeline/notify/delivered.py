@@ -17,11 +17,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 from windows_pipeline.notify.pipeline_events import AnyEvent
+from windows_pipeline.notify.whole_lines import append_lines, cut_torn_end, opened, whole_lines
 
-Outcome = Literal["sent", "skipped", "waiting"]
+Outcome = Literal["sent", "skipped", "waiting", "set aside"]
 FILE = "_delivered.jsonl"
-_PRIVATE = 0o666
-"""The umask narrows this mode."""
 
 
 class BusyError(ValueError):
@@ -35,12 +34,12 @@ class Delivery:
     Attributes:
         id: The event.
         target: The target's name.
-        outcome: Whether it was sent, is never sent, or waits; the age of a waiting event no longer
-            counts.
+        outcome: Whether it was sent, is never sent, waits, or was set aside, as the target refuses
+            its content; the age of a waiting event no longer counts.
         at: When the outcome was recorded.
         message: The id of the message with the event; empty without a message.
         attempts: How often the message was tried.
-        reason: Why it was skipped or waits.
+        reason: Why it was skipped or set aside, or waits.
         digest: Of an event that a correction added: its digest without the correction's number.
     """
 
@@ -60,21 +59,17 @@ class Delivered:
 
     Attributes:
         descriptor: The open file.
-        done: The events that were sent or skipped, by target and id.
-        waiting: The events that wait, by target and id.
-        sent: The targets and ids of the events that were sent.
-        of_corrections: The outcome of the events that a correction added, by target and digest.
+        outcomes: The newest outcome of each event, by target and id.
+        of_corrections: That of the events that a correction added, by target and digest.
         messages: When each message went out, by target and message.
-        snoozed: Until when the events of a rule are not sent, by rule.
+        snoozes: From when to when the events of a rule are not sent, by rule.
     """
 
     descriptor: int
-    done: set[tuple[str, str]] = field(default_factory=set)
-    waiting: set[tuple[str, str]] = field(default_factory=set)
-    sent: set[tuple[str, str]] = field(default_factory=set)
+    outcomes: dict[tuple[str, str], Outcome] = field(default_factory=dict)
     of_corrections: dict[tuple[str, str], Outcome] = field(default_factory=dict)
     messages: dict[tuple[str, str], datetime] = field(default_factory=dict)
-    snoozed: dict[str, datetime] = field(default_factory=dict)
+    snoozes: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=dict)
 
     def note(self, deliveries: Iterable[Delivery]) -> None:
         """Appends lines, and waits until they are on disk."""
@@ -83,64 +78,66 @@ class Delivered:
         for one in every:
             self._add(one)
 
-    def is_done(self, target: str, event: AnyEvent) -> bool:
-        """Whether an event was sent or skipped."""
-        return (target, event.id) in self.done or self._as_correction(target, event) is not None
+    def outcome(self, target: str, event: AnyEvent) -> Outcome | None:
+        """What became of an event; None if nothing so far.
 
-    def was_sent(self, target: str, event: AnyEvent) -> bool:
-        """Whether an event was sent."""
-        return (target, event.id) in self.sent or self._as_correction(target, event) == "sent"
-
-    def _as_correction(self, target: str, event: AnyEvent) -> Outcome | None:
-        """What became of an event when a correction added it.
-
-        A rebuild starts from the records: it gives the event a row without a correction's number,
-        and so another id.
+        A rebuild starts from the records: it gives an event that a correction added a row without
+        a correction's number, and so another id.
         """
-        if event.correction is not None or not self.of_corrections:
-            return None
-        return self.of_corrections.get((target, event.digest))
+        found = self.outcomes.get((target, event.id))
+        if found is None and event.correction is None and self.of_corrections:
+            return self.of_corrections.get((target, event.digest))
+        return found
 
-    def snooze(self, rule: str, until: datetime, at: datetime) -> None:
-        """Notes until when the events of a rule are not sent; the newest line counts."""
-        self._append([{"snooze": rule, "until": until.isoformat(), "at": at.isoformat()}])
-        self.snoozed[rule] = until
+    def snooze(self, rule: str, until: datetime, at: datetime) -> bool:
+        """Notes until when the events of a rule are not sent, and ends the snooze before it.
 
-    def is_snoozed(self, rule: str, now: datetime) -> bool:
-        """Whether the events of a rule are not sent now."""
-        return rule in self.snoozed and now < self.snoozed[rule]
+        Args:
+            rule: The rule.
+            until: The instant; one that has passed only ends the snooze.
+            at: The time.
+
+        Returns:
+            Whether the rule was snoozed at that time.
+        """
+        was_snoozed = self.is_snoozed(rule, at)
+        if was_snoozed or until > at:
+            self._append([{"snooze": rule, "until": until.isoformat(), "at": at.isoformat()}])
+            self._add_snooze(rule, until, at)
+        return was_snoozed
+
+    def is_snoozed(self, rule: str, at: datetime) -> bool:
+        """Whether a rule was snoozed at an instant."""
+        return any(first <= at < end for first, end in self.snoozes.get(rule, ()))
 
     def _append(self, lines: list[dict[str, Any]]) -> None:
-        if not lines:
-            return
-        content = "".join(f"{json.dumps(line, sort_keys=True)}\n" for line in lines).encode()
-        while content:
-            content = content[os.write(self.descriptor, content) :]
-        os.fsync(self.descriptor)
+        if lines:
+            content = "".join(f"{json.dumps(line, sort_keys=True)}\n" for line in lines)
+            append_lines(self.descriptor, content.encode())
 
     def messages_since(self, target: str, instant: datetime) -> int:
         """How many messages a target got since an instant."""
         return sum(of == target and at > instant for (of, _), at in self.messages.items())
 
     def _add(self, one: Delivery) -> None:
-        delivery = (one.target, one.id)
-        if one.outcome == "waiting":
-            self.waiting.add(delivery)
-            return
-        self.done.add(delivery)
+        self.outcomes[one.target, one.id] = one.outcome
         if one.digest:
             self.of_corrections[one.target, one.digest] = one.outcome
         if one.outcome == "sent":
-            self.sent.add(delivery)
             self.messages[one.target, one.message] = datetime.fromisoformat(one.at)
 
+    def _add_snooze(self, rule: str, until: datetime, at: datetime) -> None:
+        before = [(first, min(end, at)) for first, end in self.snoozes.get(rule, ())]
+        self.snoozes[rule] = [*before, (at, until)]
+
     def read(self, content: bytes) -> None:
-        """Reads the lines of the file; a killed command may have torn the last line."""
-        for line in content.splitlines():
+        """Reads the lines of the file."""
+        for line in whole_lines(content):
             try:
                 found = json.loads(line)
                 if "snooze" in found:
-                    self.snoozed[found["snooze"]] = datetime.fromisoformat(found["until"])
+                    until, at = (datetime.fromisoformat(found[name]) for name in ("until", "at"))
+                    self._add_snooze(found["snooze"], until, at)
                 else:
                     self._add(Delivery(**found))
             except (ValueError, TypeError, KeyError):
@@ -158,9 +155,7 @@ def delivered_log(folder: str) -> Iterator[Delivered]:
         BusyError: Another command has it open.
     """
     path = f"{folder}/{FILE}"
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(path, flags, _PRIVATE)
-    try:
+    with opened(path) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -168,13 +163,9 @@ def delivered_log(folder: str) -> Iterator[Delivered]:
                 f"{path}: one command at a time delivers messages of a pipeline, and another is "
                 "running; wait for its end"
             ) from None
+        cut_torn_end(descriptor)  # a killed command's line
         log = Delivered(descriptor)
         with os.fdopen(os.dup(descriptor), "rb") as file:
             file.seek(0)
-            content = file.read()
-        log.read(content)
-        if content and not content.endswith(b"\n"):  # a killed command's line
-            os.write(descriptor, b"\n")
+            log.read(file.read())
         yield log
-    finally:
-        os.close(descriptor)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from windows_pipeline.config import Pipeline
@@ -19,10 +20,13 @@ from windows_pipeline.storage import catalog
 OPENED, ENDED, RETRACTED = "opened", "ended", "retracted"
 OF_EPISODES = frozenset({OPENED, "worsened", ENDED})
 """The events of an episode that has alerts."""
+CLOSING = frozenset({ENDED, RETRACTED, "confirmed", "withdrawn"})
+"""The events that close an episode or an early warning for those who heard of it."""
 _MOST_OF_A_VALUE = 100
 """The most elements of a list, or characters of a text, in a message."""
 Episode = tuple[str, str, str, datetime]
 """Definition, rule, key as text, and start."""
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -123,27 +127,44 @@ def read_events(pipeline: Pipeline, warehouse: str) -> list[Event]:
         UnreadableTableError: A table cannot be read without Spark.
     """
     found = [
-        event
-        for name in pipeline.windows
-        if (spec := catalog.notifications(pipeline, name, warehouse)) is not None
-        for event in _events_in(spec, name)
-    ]
-    found += [
-        event
-        for name, spec in _of_warnings(pipeline, warehouse).items()
-        for event in _warnings_in(spec, pipeline, name)
+        event_of(row)
+        for spec, event_of in event_tables(pipeline, warehouse)
+        if (table := opened_table(spec)) is not None
+        for row in table.read(Wanted()).to_pylist()
     ]
     return sorted(found, key=lambda event: (event.arrival_unit, event.until, _rank(event)))
 
 
 def versions(pipeline: Pipeline, warehouse: str) -> dict[str, int]:
     """The version of each table of events that exists, by its name."""
-    specs = [catalog.notifications(pipeline, name, warehouse) for name in pipeline.windows]
-    found = {}
-    for spec in (*specs, *_of_warnings(pipeline, warehouse).values()):
-        if spec is not None and (table := _opened(spec)) is not None:
-            found[spec.name] = table.version
-    return found
+    return {
+        spec.name: table.version
+        for spec, _ in event_tables(pipeline, warehouse)
+        if (table := opened_table(spec)) is not None
+    }
+
+
+def event_tables(
+    pipeline: Pipeline, warehouse: str
+) -> Iterator[tuple[catalog.TableSpec, Callable[[Row], Event]]]:
+    """Each table of events that a pipeline has, and what makes an event of its rows."""
+    asked = {event for target in pipeline.notify.values() for event in target.events}
+    for name, windows in pipeline.windows.items():
+        spec = catalog.notifications(pipeline, name, warehouse)
+        if spec is not None:
+            yield spec, partial(_event, name)
+        if windows.alerts and asked & set(_STATES.values()):
+            tables = catalog.firing_tables(pipeline, name, warehouse)
+            if tables is not None and tables.early_warnings is not None:
+                yield tables.early_warnings, partial(_warning, pipeline, name)
+
+
+def opened_table(spec: catalog.TableSpec) -> LocalTable | None:
+    """The newest version of a table; None if the table does not exist."""
+    try:
+        return LocalTable(spec)
+    except NoTableError:
+        return None
 
 
 def _short(value: Any) -> Any:
@@ -171,77 +192,49 @@ def plain(value: object) -> Any:
             return value
 
 
-def _opened(spec: catalog.TableSpec) -> LocalTable | None:
-    try:
-        return LocalTable(spec)
-    except NoTableError:
-        return None
+def _event(windows: str, row: Row) -> Event:
+    return Event(
+        id=row["notification_id"],
+        windows=windows,
+        arrival_unit=row["arrival_unit"],
+        rule=row["rule"],
+        key=plain(row["key"]),
+        event=row["event"],
+        window_start=row["window_start"],
+        window_end=row["window_end"],
+        record_count=row["record_count"],
+        aggregates=json.loads(row["aggregates"]),
+        severity=row["severity"],
+        since=row["since"],
+        until=row["until"],
+        correction=row["correction"],
+        stands=row["retracted_by"] is None,
+    )
 
 
-def _events_in(spec: catalog.TableSpec, windows: str) -> Iterator[Event]:
-    table = _opened(spec)
-    if table is None:
-        return
-    for row in table.read(Wanted()).to_pylist():
-        yield Event(
-            id=row["notification_id"],
-            windows=windows,
-            arrival_unit=row["arrival_unit"],
-            rule=row["rule"],
-            key=plain(row["key"]),
-            event=row["event"],
-            window_start=row["window_start"],
-            window_end=row["window_end"],
-            record_count=row["record_count"],
-            aggregates=json.loads(row["aggregates"]),
-            severity=row["severity"],
-            since=row["since"],
-            until=row["until"],
-            correction=row["correction"],
-            stands=row["retracted_by"] is None,
-        )
-
-
-def _of_warnings(pipeline: Pipeline, warehouse: str) -> dict[str, catalog.TableSpec]:
-    """The tables of early warnings by definition, if a target asks for these."""
-    asked = {event for target in pipeline.notify.values() for event in target.events}
-    if not asked & set(_STATES.values()):
-        return {}
-    found = {}
-    for name, windows in pipeline.windows.items():
-        tables = catalog.firing_tables(pipeline, name, warehouse) if windows.alerts else None
-        if tables is not None and tables.early_warnings is not None:
-            found[name] = tables.early_warnings
-    return found
-
-
-def _warnings_in(spec: catalog.TableSpec, pipeline: Pipeline, windows: str) -> Iterator[Event]:
-    """The rows of early_warnings as events; a warning is of one window."""
-    table = _opened(spec)
-    if table is None:
-        return
+def _warning(pipeline: Pipeline, windows: str, row: Row) -> Event:
+    """A row of early_warnings as an event; a warning is of one window."""
+    bounds = row["window_start"], row["window_end"]
+    about = (pipeline.name, windows, row["rule"], row["key"], *bounds, row["state"])
+    text = json.dumps([plain(part) for part in about])
     names = [aggregate.name for aggregate in pipeline.windows[windows].aggregate_list]
-    for row in table.read(Wanted()).to_pylist():
-        bounds = row["window_start"], row["window_end"]
-        about = (pipeline.name, windows, row["rule"], row["key"], *bounds, row["state"])
-        text = json.dumps([plain(part) for part in about])
-        yield Event(
-            id=hashlib.sha256(text.encode()).hexdigest(),
-            windows=windows,
-            arrival_unit=row["arrival_unit"],
-            rule=row["rule"],
-            key=plain(row["key"]),
-            event=_STATES[row["state"]],
-            window_start=bounds[0],
-            window_end=bounds[1],
-            record_count=row["record_count"],
-            aggregates={name: plain(row[name]) for name in names},
-            severity=row["severity"],
-            since=bounds[0],
-            until=bounds[1],
-            correction=None,
-            stands=True,
-        )
+    return Event(
+        id=hashlib.sha256(text.encode()).hexdigest(),
+        windows=windows,
+        arrival_unit=row["arrival_unit"],
+        rule=row["rule"],
+        key=plain(row["key"]),
+        event=_STATES[row["state"]],
+        window_start=bounds[0],
+        window_end=bounds[1],
+        record_count=row["record_count"],
+        aggregates={name: plain(row[name]) for name in names},
+        severity=row["severity"],
+        since=bounds[0],
+        until=bounds[1],
+        correction=None,
+        stands=True,
+    )
 
 
 _STATES = {"open": "warned", "confirmed": "confirmed", "withdrawn": "withdrawn"}

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import smtplib
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import localtime
 
 from windows_pipeline.config import ConfigError, Pipeline
 from windows_pipeline.config.notify import Email
+from windows_pipeline.notify.conversation import Conversation
 from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.notify.texts import lines, title
-from windows_pipeline.text.references import resolved
+from windows_pipeline.text.references import location_of, resolved
 
 _TIMEOUT_S = 20
+"""How long a server may be silent."""
+_LIMIT_S = 60
+"""How long the whole exchange with a server may take."""
 _LONGEST_SUBJECT = 200
 _TEMPORARY = range(400, 500)
 """A mail server's status codes of temporary failures."""
+_PERMANENT = range(500, 600)
+_TOO_LARGE = 552
+"""The answer to the announced size of a message (RFC 1870)."""
 
 
-def mailer(pipeline: Pipeline, target: str, email: Email) -> Mailer:
+def mailer(pipeline: Pipeline, field: str, email: Email) -> Mailer:
     """The way to send a pipeline's messages by e-mail.
 
     Args:
         pipeline: The pipeline.
-        target: The target's name.
+        field: Where the file has the server and the addresses.
         email: The server and the addresses.
 
     Raises:
@@ -36,8 +44,8 @@ def mailer(pipeline: Pipeline, target: str, email: Email) -> Mailer:
     login = None
     if email.user is not None and email.password is not None:
         login = resolved(email.user), resolved(email.password)
-    sender = _address(f"{target}: email.from", email.sender)
-    to = tuple(_address(f"{target}: email.to", address) for address in email.to)
+    sender = _address(f"{field}.from", email.sender)
+    to = tuple(_address(f"{field}.to", address) for address in email.to)
     return Mailer(pipeline, email, resolved(email.host, may_be_secret=False), login, sender, to)
 
 
@@ -52,7 +60,15 @@ def _address(field: str, text: str) -> str:
     except ConfigError:
         raise
     except ValueError as error:
-        raise ValueError(f"{field}: {text!r} {error}") from None
+        raise ValueError(f"{location_of(text) or field}: {text!r} {error}") from None
+
+
+class _Server(smtplib.SMTP):
+    """A mail server to which a conversation connects."""
+
+    def __init__(self, conversation: Conversation[None], host: str, port: int) -> None:
+        conversation.connects(self)
+        super().__init__(host, port, timeout=_TIMEOUT_S)
 
 
 @dataclass(frozen=True)
@@ -66,6 +82,7 @@ class Mailer:
         login: User and password; None for no log-in.
         sender: The address that messages come from.
         to: The addresses that messages go to.
+        limit_s: How long the whole exchange about a message may take.
     """
 
     pipeline: Pipeline
@@ -74,6 +91,7 @@ class Mailer:
     login: tuple[str, str] | None
     sender: str
     to: tuple[str, ...]
+    limit_s: float = _LIMIT_S
 
     def __call__(self, message: Message) -> None:
         """Sends a message.
@@ -84,19 +102,35 @@ class Mailer:
         Raises:
             NotSentError: The server did not take the message for any address.
         """
-        try:
-            with smtplib.SMTP(self.host, self.email.port, timeout=_TIMEOUT_S) as server:
+
+        def talk(conversation: Conversation[None]) -> None:
+            server = _Server(conversation, self.host, self.email.port)
+            try:
+                conversation.require_time()
                 if self.email.starttls:
                     server.starttls(context=ssl.create_default_context())
+                    conversation.require_time()
                 if self.login is not None:
                     server.login(*self.login)
                 server.send_message(self._mail(message))
+                with suppress(OSError, smtplib.SMTPException):  # the message was taken
+                    server.putcmd("quit")
+            finally:
+                server.close()
+
+        try:
+            Conversation(talk).within(self.limit_s)
         except smtplib.SMTPResponseException as error:
-            may_help = error.smtp_code in _TEMPORARY
-            raise NotSentError(f"answered {error.smtp_code}", may_help=may_help) from error
+            code, of_message = error.smtp_code, isinstance(error, smtplib.SMTPDataError)
+            is_too_large = isinstance(error, smtplib.SMTPSenderRefused) and code == _TOO_LARGE
+            raise NotSentError(
+                f"answered {code}",
+                may_help=code in _TEMPORARY,
+                of_content=is_too_large or (of_message and code in _PERMANENT),
+            ) from error
         except smtplib.SMTPRecipientsRefused as error:
             raise NotSentError("no address was accepted", may_help=False) from error
-        except (OSError, UnicodeError, smtplib.SMTPException) as error:
+        except (OSError, ValueError, smtplib.SMTPException) as error:
             raise NotSentError(f"no answer: {type(error).__name__}") from error
 
     def _mail(self, message: Message) -> EmailMessage:

@@ -8,8 +8,10 @@ class NotSentError(Exception):
 
     Attributes:
         may_help: Whether another attempt right away may succeed.
+        of_content: Whether the target refused this message for its content, and may take others.
     """
 
-    def __init__(self, text: str, *, may_help: bool = True) -> None:
+    def __init__(self, text: str, *, may_help: bool = True, of_content: bool = False) -> None:
         super().__init__(text)
-        self.may_help = may_help
+        self.may_help = may_help and not of_content
+        self.of_content = of_content

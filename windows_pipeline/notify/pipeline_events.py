@@ -17,6 +17,7 @@ from typing import Any
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import Event, plain
+from windows_pipeline.notify.whole_lines import append, whole_lines
 from windows_pipeline.query.tables.local import NoTableError, open_table
 from windows_pipeline.storage import catalog
 from windows_pipeline.windows.durations import duration_text
@@ -123,19 +124,13 @@ def note_failure(pipeline: Pipeline, warehouse: str, what: str, text: str, name:
     now = datetime.now(UTC).isoformat()
     line = {"run": name or f"{now} {os.getpid()}", "what": what, "at": now}
     content = json.dumps({**line, "text": text[:_MOST_CHARACTERS]}, ensure_ascii=False)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(folder / FILE, flags, 0o666)
-    try:
-        os.write(descriptor, f"{content}\n".encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    append(folder / FILE, content.encode(errors="backslashreplace"))
 
 
 def _failures(pipeline: str, file: Path) -> Iterator[PipelineEvent]:
     """The events in the lines of the file, without a torn line of a killed command."""
     try:
-        lines = file.read_bytes().splitlines()
+        lines = whole_lines(file.read_bytes())
     except FileNotFoundError:
         return
     for line in lines:

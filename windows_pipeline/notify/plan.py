@@ -13,8 +13,9 @@ from zoneinfo import ZoneInfo
 from windows_pipeline.config import Target
 from windows_pipeline.config.notify import Quiet
 from windows_pipeline.notify.delivered import Delivered
-from windows_pipeline.notify.events import OPENED, RETRACTED, Episode
+from windows_pipeline.notify.events import CLOSING, OPENED, RETRACTED, Episode
 from windows_pipeline.notify.pipeline_events import AnyEvent, PipelineEvent
+from windows_pipeline.notify.published import Published
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,14 @@ class Message:
         return hashlib.sha256(ids.encode()).hexdigest()
 
     @property
+    def halves(self) -> list[Message]:
+        """Two messages of half of the episodes each; none of a message of one episode."""
+        single = _of_episodes(self.events)
+        middle = len(single) // 2
+        parts = [single[:middle], single[middle:]] if middle else []
+        return [Message(tuple(event for one in part for event in one.events)) for part in parts]
+
+    @property
     def episodes(self) -> list[AnyEvent]:
         """The newest event of each episode."""
         return list({event.episode: event for event in self.events}.values())
@@ -49,6 +58,8 @@ class Plan:
         reason: Why they wait.
         skipped: The events that are never sent, by the reason.
         old: How many events are too old.
+        set_aside: How many events were set aside, and stay so.
+        released: The events among them that were set aside, and are tried again.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -56,6 +67,8 @@ class Plan:
     reason: str = ""
     skipped: dict[str, list[AnyEvent]] = field(default_factory=dict)
     old: int = 0
+    set_aside: int = 0
+    released: list[AnyEvent] = field(default_factory=list)
 
 
 def plan(
@@ -63,9 +76,11 @@ def plan(
     target: Target,
     events: Sequence[AnyEvent],
     delivered: Delivered,
+    published: Published,
     now: datetime,
     *,
     every: bool,
+    again: bool,
 ) -> Plan:
     """Decides what a target is sent.
 
@@ -74,36 +89,66 @@ def plan(
         target: The target.
         events: All events of the pipeline, the oldest first.
         delivered: What became of them so far.
+        published: When they were published.
         now: The time.
         every: Whether also events are sent that are too old.
+        again: Whether also events are sent that were set aside.
     """
     made = Plan()
     oldest = now - timedelta(milliseconds=target.max_age)
-    heard_of = {event.episode for event in events if delivered.was_sent(name, event)}
+    outcomes = [delivered.outcome(name, event) for event in events]
+    of = list(zip(events, outcomes, strict=True))
+    was_sent = {event.episode for event, outcome in of if outcome == "sent"}
+    hears_of = was_sent | {event.episode for event, outcome in of if outcome == "set aside"}
     opens = {event.episode for event in events if event.event == OPENED and event.stands}
+    old: set[Episode] = set()
     due: list[AnyEvent] = []
-    for event in events:
-        delivery = (name, event.id)
-        if delivered.is_done(name, event) or not _wants(target, event):
+    for event, outcome in of:
+        if outcome == "set aside":
+            made.set_aside += event.stands and not again
+        is_due = outcome in (None, "waiting") or (again and outcome == "set aside")
+        if not is_due or not _wants(target, event):
             continue
-        is_retraction = event.event == RETRACTED
-        if not event.stands or (is_retraction and event.episode in opens):
-            made.skipped.setdefault("a correction took it back", []).append(event)
-        elif is_retraction and event.episode not in heard_of:
-            made.skipped.setdefault("nothing was sent of its episode", []).append(event)
-        elif delivered.is_snoozed(event.rule, now):
-            made.skipped.setdefault("its rule is snoozed", []).append(event)
-        elif (
-            not is_retraction
-            and event.age_from < oldest
-            and delivery not in delivered.waiting
-            and not every
-        ):
-            made.old += 1
-        else:
+        never = _why_never(event, opens, was_sent)
+        if never:
+            made.skipped.setdefault(never, []).append(event)
+        elif outcome is not None or event.event == RETRACTED:
             due.append(event)
+            hears_of.add(event.episode)
+            if outcome == "set aside":
+                made.released.append(event)
+        elif event.age_from < oldest and not every:
+            old.add(event.episode)
+            made.old += 1
+        elif not _is_snoozed(event, delivered, published) or (
+            event.event in CLOSING and event.episode in hears_of
+        ):
+            due.append(event)
+            hears_of.add(event.episode)
+        elif event.event in CLOSING and event.episode in old:
+            made.old += 1  # as long as what it closes may be sent
+        else:
+            made.skipped.setdefault("its rule was snoozed", []).append(event)
     _decide_messages(made, name, target, due, delivered, now)
     return made
+
+
+def _why_never(event: AnyEvent, opens: set[Episode], was_sent: set[Episode]) -> str:
+    """Why an event is never sent, for what a correction did to its episode; empty if it may be."""
+    is_retraction = event.event == RETRACTED
+    if not event.stands or (is_retraction and event.episode in opens):
+        return "a correction took it back"
+    if is_retraction and event.episode not in was_sent:
+        return "nothing was sent of its episode"
+    return ""
+
+
+def _is_snoozed(event: AnyEvent, delivered: Delivered, published: Published) -> bool:
+    """Whether an event was published while a snooze of its rule held; no attempt matters."""
+    if isinstance(event, PipelineEvent) or event.rule not in delivered.snoozes:
+        return False
+    at = published.at(event)
+    return at is not None and delivered.is_snoozed(event.rule, at)
 
 
 def _decide_messages(

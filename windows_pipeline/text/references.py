@@ -97,6 +97,16 @@ def resolved(text: str, *, may_be_secret: bool = True) -> str:
     return _TOKEN.sub(value, text)
 
 
+def variables(text: str) -> list[str]:
+    """The names of the variables that a text refers to."""
+    return [token["name"] for token in _TOKEN.finditer(text) if token["name"] is not None]
+
+
+def location_of(text: str) -> str | None:
+    """Where a text of a file stands that has references: `file:line: field`; None of another."""
+    return text.location if isinstance(text, Referring) else None
+
+
 def without_values(text: str) -> str:
     """A message with references in place of the values that they stood for in this process.
 

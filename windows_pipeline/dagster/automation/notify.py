@@ -10,7 +10,7 @@ import dagster as dg
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.run_config import fields_of
-from windows_pipeline.notify.deliver import BusyError, deliver, what_is_due
+from windows_pipeline.notify.deliver import BusyError, WrongTargetsError, deliver, what_is_due
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.counts import counted
 
@@ -23,37 +23,57 @@ _CONFIG = {
         bool,
         default_value=False,
         description="Whether also events are sent that are older than a target's max_age.",
-    )
+    ),
+    "again": dg.Field(
+        bool,
+        default_value=False,
+        description="Whether also events are sent that were set aside, as a target refused them.",
+    ),
 }
 
 
 def notify_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that does what `windows-pipeline notify` does; it needs no Spark."""
-    op = f"{pipeline.name}_send"
+    op, job_name = f"{pipeline.name}_send", f"{pipeline.name}_notify"
 
     @dg.op(name=op, config_schema=_CONFIG)
     @fails_plainly
     def send(context: dg.OpExecutionContext) -> None:
-        every: bool = context.op_config["all"]
-        sent = deliver(pipeline, settings, every=every)
+        every, again = context.op_config["all"], context.op_config["again"]
+        wrong: ValueError | None = None
+        try:
+            sent = deliver(pipeline, settings, every=every, again=again)
+        except WrongTargetsError as error:
+            sent, wrong = error.sent, error
         for one in sent:
             for message in one.messages:
                 context.log.info(f"{one.target}: {message}")
+            for message in one.refused:
+                context.log.warning(f"{one.target} set aside: {message}")
             context.log.info(
                 f"{one.target}: {counted(len(one.messages), 'message')} of "
-                f"{counted(one.events, 'event')}; "
-                f"{one.old} too old; {one.waiting} wait{one.reason and f': {one.reason}'}"
+                f"{counted(one.events, 'event')}; {one.old} too old; {one.set_aside} set aside; "
+                f"{one.waiting} wait{one.reason and f': {one.reason}'}"
             )
-        failed = [one for one in sent if one.failed]
-        if failed:
-            reasons = "; ".join(f"{one.target}: {one.reason}" for one in failed)
+        if wrong is not None:
+            raise wrong
+        problems = [
+            f"{one.target}: {one.reason}. The events wait; the next run of {job_name} sends them"
+            for one in sent
+            if one.failed
+        ] + [
+            f"{one.target} refused the content of {message}. It is set aside; a run of {job_name} "
+            "with again: true sends it again"
+            for one in sent
+            for message in one.refused
+        ]
+        if problems:
             raise dg.Failure(
-                f"{pipeline.name}: a message must be taken, and was not: {reasons}. The events "
-                f"wait; the next run of {pipeline.name}_notify sends them"
+                f"{pipeline.name}: a message must be taken, and was not: {'; '.join(problems)}"
             )
 
     @dg.job(
-        name=f"{pipeline.name}_notify",
+        name=job_name,
         description=f"Sends the targets of {pipeline.name} what happened to episodes of alerts.",
         config=fields_of(op, _CONFIG),
     )

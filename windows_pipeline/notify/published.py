@@ -1,0 +1,98 @@
+"""When the rows of events were first published, by the logs of their tables.
+
+A row may be written again, by maintenance, a day that is computed again or a rebuild. The log has
+each commit with its time and its files, so the first commit whose files have the row says it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.notify.events import Event, Row, event_tables, opened_table
+from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
+from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
+from windows_pipeline.storage.files.damage import TableDamagedError
+from windows_pipeline.storage.files.digests import LOG_FOLDER, log_files
+
+
+class _Added(NamedTuple):
+    """A file that a commit added to a table with rows that are new, or written again."""
+
+    at: datetime
+    table: LocalTable
+    event_of: Callable[[Row], Event]
+    file: FileEntry
+
+    def ids(self) -> list[str]:
+        """The ids of its rows; none if the table had other columns then."""
+        try:
+            rows = self.table.read(Wanted(), [self.file])
+        except (TableDamagedError, UnreadableTableError):
+            return []
+        return [self.event_of(row).id for row in rows.to_pylist()]
+
+
+class Published:
+    """When the events of a pipeline were published; reads the tables' logs once asked."""
+
+    def __init__(self, pipeline: Pipeline, warehouse: str) -> None:
+        """Takes the pipeline, and the folder of all tables."""
+        self._pipeline = pipeline
+        self._warehouse = warehouse
+        self._of_days: dict[date, dict[str, datetime]] = {}
+
+    def at(self, event: Event) -> datetime | None:
+        """When an event's row was first published; None if its table's log begins later."""
+        day = event.arrival_unit
+        if day not in self._of_days:
+            found: dict[str, datetime] = {}
+            for added in self._added:
+                if added.file.day is None or added.file.day.as_py() == day:
+                    for id_ in added.ids():
+                        found.setdefault(id_, added.at)
+            self._of_days[day] = found
+        return self._of_days[day].get(event.id)
+
+    @cached_property
+    def _added(self) -> list[_Added]:
+        return [
+            _Added(at, table, event_of, file)
+            for spec, event_of in event_tables(self._pipeline, self._warehouse)
+            if (table := opened_table(spec)) is not None
+            for at, file in _added_files(Path(spec.location))
+        ]
+
+
+def _added_files(folder: Path) -> Iterator[tuple[datetime, FileEntry]]:
+    """The files that commits added with new rows, and that were not deleted since, in order."""
+    for name in sorted(name for name in log_files(str(folder)) if name.endswith(".json")):
+        try:
+            lines = (folder / LOG_FOLDER / name).read_bytes().splitlines()
+            actions = [json.loads(line) for line in lines]
+        except (FileNotFoundError, ValueError):  # deleted meanwhile; who reads rows names damage
+            continue
+        at = [_committed(action["commitInfo"]) for action in actions if "commitInfo" in action]
+        for add in (action["add"] for action in actions if "add" in action):
+            path = unquote(add["path"])
+            # Maintenance joins files without new rows, and deletes those that no version needs.
+            if at and add["dataChange"] and (folder / path).exists():
+                yield at[0], FileEntry(path, _day(add), None, {}, {})
+
+
+def _committed(info: dict[str, Any]) -> datetime:
+    at = info.get("inCommitTimestamp", info["timestamp"])
+    return datetime.fromtimestamp(at / 1_000, UTC)
+
+
+def _day(add: dict[str, Any]) -> pa.Scalar | None:
+    text = add["partitionValues"].get("arrival_unit")
+    return None if text is None else pa.scalar(date.fromisoformat(text), pa.date32())
