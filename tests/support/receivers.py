@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import default
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import StreamRequestHandler, ThreadingTCPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 
@@ -98,31 +98,41 @@ class Mailbox:
 
 
 class _MailServer(ThreadingTCPServer):
+    daemon_threads = True
     taken: Mailbox
+    drip_at: str
+    stopped: Event
 
 
 class _MailHandler(StreamRequestHandler):
     server: _MailServer
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, at: str = "") -> None:
+        """Answers; where the server drips, the answer never ends."""
+        while at and at == self.server.drip_at and not self.server.stopped.wait(0.02):
+            self.wfile.write(b"2")
         self.wfile.write(f"{text}\r\n".encode())
 
     def handle(self) -> None:
-        self.say("220 test")
+        with suppress(OSError):
+            self.talk()
+
+    def talk(self) -> None:
+        self.say("220 test", "greeting")
         to: list[str] = []
         while line := self.rfile.readline().decode().strip():
             match line.partition(" ")[0].upper():
                 case "EHLO":
-                    self.say("250-test")
+                    self.say("250-test", "EHLO")
                     self.say("250 AUTH PLAIN")
                 case "AUTH":
                     self.server.taken.logins.append(base64.b64decode(line.split()[2]))
                     self.say("235 ok")
                 case "RCPT":
                     to.append(line.partition("<")[2].partition(">")[0])
-                    self.say("250 ok")
+                    self.say("250 ok", "RCPT")
                 case "DATA":
-                    self.say("354 go on")
+                    self.say("354 go on", "DATA")
                     content = b""
                     while (part := self.rfile.readline()) != b".\r\n":
                         content += part
@@ -134,27 +144,32 @@ class _MailHandler(StreamRequestHandler):
                         assert isinstance(parsed, EmailMessage)
                         self.server.taken.mails.append(parsed)
                         self.server.taken.to.append(to)
-                    self.say(answer)
+                    self.say(answer, "content")
                 case "QUIT":
-                    self.say("221 bye")
+                    self.say("221 bye", "QUIT")
                     return
                 case _:
                     self.say("250 ok")
 
 
 @contextmanager
-def mail_server() -> Iterator[Mailbox]:
-    """Runs a mail server without encryption on a free port."""
+def mail_server(drip_at: str = "") -> Iterator[Mailbox]:
+    """Runs a mail server without encryption on a free port.
+
+    Args:
+        drip_at: The command, `greeting` or `content` at which its answer never ends.
+    """
     taken = Mailbox()
 
     server = _MailServer(("127.0.0.1", 0), _MailHandler)
-    server.taken = taken
+    server.taken, server.drip_at, server.stopped = taken, drip_at, Event()
     taken.port = server.server_address[1]
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
         yield taken
     finally:
+        server.stopped.set()
         server.shutdown()
         server.server_close()
         thread.join()

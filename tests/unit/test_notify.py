@@ -385,6 +385,17 @@ def test_the_command_says_what_it_sent(
     status, said = notify("--json")
     assert (status, json.loads(said)[0]["events"]) == (0, 1)
     assert hook.events == [("JFK", "opened")]
+    project.happen({"key": "LGA"}, {"key": "EWR"})
+    hook.answers = [400]
+    status, said = notify("--all")
+    assert status == 1
+    assert "people set aside: flights hourly: disruption opened for LGA since" in said
+    assert "1 message of 1 event; 1 are set aside (--again)" in said
+    assert "other messages; to send again: windows-pipeline notify flights --again" in said
+    status, said = notify("--all", "--dry-run", "--json")
+    assert (status, json.loads(said)[0]["set_aside"]) == (0, 1)
+    status, said = notify("--again")
+    assert (status, hook.events[-1]) == (0, ("LGA", "opened"))
     for until, text in (
         ("2013-01-01", "flights: disruption is not snoozed; nothing changed"),
         (

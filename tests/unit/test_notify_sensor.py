@@ -49,6 +49,13 @@ def test_ticks_lead_to_delivered_messages(tmp_path: Path) -> None:
             assert not tick()
         assert tick()
         assert [key for key, _ in hook.events] == ["JFK", "LGA", "EWR"]
+        # A message that is refused while another is taken fails one run, and is sent once asked.
+        hook.answers = [400]
+        project.happen({"key": "BOS"}, {"key": "SEA"})
+        assert [tick(), tick()] == [True, False]
+        assert len(instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]))) == 2
+        assert job.execute_in_process(instance=instance, run_config={"again": True}).success
+        assert [key for key, _ in hook.events][3:] == ["SEA", "BOS"]
 
 
 def test_a_pipeline_without_targets_has_no_sensor(tmp_path: Path) -> None:

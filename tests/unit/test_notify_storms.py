@@ -1,4 +1,4 @@
-"""Storms, quiet hours, limits and snoozed rules: fewer messages, and none lost but by a snooze."""
+"""Storms, quiet hours and limits: fewer messages, and none lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from tests.support.notified import NOW, Notified
 from tests.support.pipeline_texts import changed
 from tests.support.receivers import Receiver, receiver
-from windows_pipeline.notify.deliver import snooze
 from windows_pipeline.notify.events import Event
 from windows_pipeline.notify.pipeline_events import PipelineEvent
 from windows_pipeline.notify.plan import Message
@@ -132,26 +131,6 @@ def test_nothing_is_sent_in_quiet_hours_and_all_after_them(tmp_path: Path, hook:
     at = [datetime(2013, 1, 2, hour, tzinfo=UTC) for hour in (4, 5, 20, 21)]
     sent_at = [by_day.deliver(now, dry_run=True)["people"].events for now in at]
     assert sent_at == [1, 0, 0, 1]
-
-
-def test_a_snoozed_rule_is_not_sent_until_then(tmp_path: Path, hook: Receiver) -> None:
-    made = project(tmp_path, hook, "group: 3")
-    with pytest.raises(ValueError, match="flights: must have tables, but has none in"):
-        snooze(made.pipeline, made.settings, "disruption", NOW)
-    made.happen({}, {"rule": "quiet"})
-    with pytest.raises(ValueError, match="RULE: 'quite' is not an alert rule of flights; did you"):
-        snooze(made.pipeline, made.settings, "quite", NOW)
-    snooze(made.pipeline, made.settings, "disruption", NOW + timedelta(hours=1), NOW)
-    assert made.deliver()["people"].events == 1
-    later = NOW + timedelta(hours=2)
-    made.happen({"event": "ended"})
-    assert made.deliver(later)["people"].events == 1
-    assert [body["events"][0]["rule"] for body in hook.bodies] == ["quiet", "disruption"]
-    # A past instant ends a snooze.
-    snooze(made.pipeline, made.settings, "quiet", later + timedelta(days=1), later)
-    snooze(made.pipeline, made.settings, "quiet", later - timedelta(days=1), later)
-    made.happen({"rule": "quiet", "key": "LGA"})
-    assert made.deliver(later)["people"].events == 1
 
 
 def test_the_most_urgent_come_first_in_a_storm(tmp_path: Path, hook: Receiver) -> None:
