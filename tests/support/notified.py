@@ -26,7 +26,7 @@ NOW = datetime(2013, 1, 2, 0, 30, tzinfo=UTC)
 def set_commit_time(table: Path, at: datetime) -> None:
     """Sets when the newest version of a table was committed."""
     commit = max((table / "_delta_log").glob("*.json"))
-    actions = [json.loads(line) for line in commit.read_text().splitlines()]
+    actions = [json.loads(line) for line in commit.read_bytes().splitlines()]
     for action in actions:
         if "commitInfo" in action:
             action["commitInfo"]["timestamp"] = int(at.timestamp() * 1_000)

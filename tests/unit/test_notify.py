@@ -316,7 +316,7 @@ def test_no_error_shows_the_address(project: Notified, hook: Receiver) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOOK", "ftp://s3cret")
         where = r"flights\.yaml:\d+: notify\.people\.webhook\.url: "
-        value = f"^[^:]*/{where}with the value of HOOK it must begin with https:"
+        value = rf"^[^:]*/{where}\$\{{env:HOOK}}: must begin with https:"
         for wrong in (
             "ftp://s3cret",
             "http://[s3cret",
@@ -411,7 +411,7 @@ def test_the_command_says_what_it_sent(
     status, said = notify()
     assert (status, "s3cret" in said) == (2, False)
     assert "flights people: 0 messages of 0 events" in said
-    assert "notify.people.webhook.url: with the value of HOOK it must begin with https://" in said
+    assert "notify.people.webhook.url: ${env:HOOK}: must begin with https://" in said
     (project.folder / "pipelines" / "flights.yaml").write_text(FLIGHTS)
     status, said = notify()
     assert status == 2

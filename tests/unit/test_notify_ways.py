@@ -83,7 +83,7 @@ def test_addresses_may_be_those_of_the_environment(
     project.happen({"key": "LGA"})
     with pytest.raises(
         ValueError,
-        match=r"yaml:\d+: notify\.people\.email\.to\S* '\$\{env:ON_CALL\}' is not an e-mail",
+        match=r"yaml:\d+: notify\.people\.email\.to\S* \$\{env:ON_CALL\} is not an e-mail",
     ) as wrong:
         project.deliver()
     assert "hidden" not in str(wrong.value)

@@ -15,7 +15,7 @@ from windows_pipeline.notify.conversation import Conversation
 from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.notify.texts import lines, title
-from windows_pipeline.text.references import location_of, resolved
+from windows_pipeline.text.references import position, resolved
 
 _TIMEOUT_S = 20
 """How long a server may be silent."""
@@ -60,7 +60,7 @@ def _address(field: str, text: str) -> str:
     except ConfigError:
         raise
     except ValueError as error:
-        raise ValueError(f"{location_of(text) or field}: {text!r} {error}") from None
+        raise ValueError(f"{position(text, f'{field}: {text}')} {error}") from None
 
 
 class _Server(smtplib.SMTP):

@@ -21,7 +21,9 @@ from windows_pipeline.notify.events import Event, Row, event_tables, opened_tabl
 from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
 from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
 from windows_pipeline.storage.files.damage import TableDamagedError
-from windows_pipeline.storage.files.digests import LOG_FOLDER, log_files
+from windows_pipeline.storage.files.digests import LOG_FOLDER
+
+_COMMIT = f"{'[0-9]' * 20}.json"
 
 
 class _Added(NamedTuple):
@@ -74,18 +76,17 @@ class Published:
 
 def _added_files(folder: Path) -> Iterator[tuple[datetime, FileEntry]]:
     """The files that commits added with new rows, and that were not deleted since, in order."""
-    for name in sorted(name for name in log_files(str(folder)) if name.endswith(".json")):
+    for path in sorted((folder / LOG_FOLDER).glob(_COMMIT)):
         try:
-            lines = (folder / LOG_FOLDER / name).read_bytes().splitlines()
-            actions = [json.loads(line) for line in lines]
+            actions = [json.loads(line) for line in path.read_bytes().splitlines()]
         except (FileNotFoundError, ValueError):  # deleted meanwhile; who reads rows names damage
             continue
         at = [_committed(action["commitInfo"]) for action in actions if "commitInfo" in action]
         for add in (action["add"] for action in actions if "add" in action):
-            path = unquote(add["path"])
+            file = unquote(add["path"])
             # Maintenance joins files without new rows, and deletes those that no version needs.
-            if at and add["dataChange"] and (folder / path).exists():
-                yield at[0], FileEntry(path, _day(add), None, {}, {})
+            if at and add["dataChange"] and (folder / file).exists():
+                yield at[0], FileEntry(file, _day(add), None, {}, {})
 
 
 def _committed(info: dict[str, Any]) -> datetime:

@@ -16,7 +16,7 @@ from windows_pipeline.notify.plan import Message
 from windows_pipeline.notify.texts import body, encoded, slack
 from windows_pipeline.notify.whole_lines import append
 from windows_pipeline.settings import Settings
-from windows_pipeline.text.references import location_of, resolved, variables
+from windows_pipeline.text.references import position, resolved
 
 Send = Callable[[Message], None]
 _TIMEOUT_S = 10
@@ -49,8 +49,8 @@ def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
     if target.webhook is not None:
         url = resolved(target.webhook.url).strip()
         if not _is_address(url):
-            where = location_of(target.webhook.url) or f"{field}.webhook.url"
-            raise ValueError(f"{where}: {_what(target.webhook.url)} {_NO_ADDRESS}")
+            where = position(target.webhook.url, f"{field}.webhook.url")
+            raise ValueError(f"{where}: {_NO_ADDRESS}")
         form = slack if target.webhook.format == "slack" else body
         return lambda message: post(url, message.id, encoded(form(pipeline, message)))
     if target.email is not None:
@@ -66,12 +66,6 @@ def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
         return lambda message: run(argv, encoded(body(pipeline, message)))
     path = f"{settings.warehouse}/{pipeline.name}/{target.file}"
     return lambda message: write(path, encoded(body(pipeline, message)))
-
-
-def _what(text: str) -> str:
-    """What of a text that has no right value is wrong."""
-    names = variables(text)
-    return f"with the value of {' and '.join(names)} it" if names else "it"
 
 
 def _is_address(url: str) -> bool:

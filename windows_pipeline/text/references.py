@@ -97,14 +97,17 @@ def resolved(text: str, *, may_be_secret: bool = True) -> str:
     return _TOKEN.sub(value, text)
 
 
-def variables(text: str) -> list[str]:
-    """The names of the variables that a text refers to."""
-    return [token["name"] for token in _TOKEN.finditer(text) if token["name"] is not None]
+def position(text: str, otherwise: str) -> str:
+    """Where a text stands, and the references that it has: `file:line: field: ${env:NAME}`.
 
-
-def location_of(text: str) -> str | None:
-    """Where a text of a file stands that has references: `file:line: field`; None of another."""
-    return text.location if isinstance(text, Referring) else None
+    Args:
+        text: The text.
+        otherwise: The position of a text without references.
+    """
+    if not isinstance(text, Referring):
+        return otherwise
+    found = [token[0] for token in _TOKEN.finditer(text) if token["name"] is not None]
+    return ": ".join([text.location, *([" and ".join(found)] if found else [])])
 
 
 def without_values(text: str) -> str:
