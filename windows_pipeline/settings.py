@@ -157,6 +157,8 @@ class Settings(BaseModel):
             "spark.jars.ivySettings": _IVY_SETTINGS.as_uri(),
             "spark.jars.ivy": str(Path.home() / ".ivy2-windows-pipeline"),
             "spark.app.name": "windows-pipeline",
+            # Without it, workers would import what lies in the working directory of the driver.
+            "spark.executorEnv.PYTHONSAFEPATH": "1",
             # Spark would write its default as a URI: a blank in it would become %20 in a folder.
             "spark.sql.warehouse.dir": str(Path.cwd() / "spark-warehouse"),
         }

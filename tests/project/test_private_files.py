@@ -18,6 +18,8 @@ from windows_pipeline.settings import load_settings
 _PROGRAM = Path(__file__).parents[1] / "support" / "private_run.py"
 CANARY = "canary-7f3a91"
 """A part of the value of a secret."""
+_IMPORTED = ("numba", "pandas", "pyarrow", "json", "pyspark_source")
+"""What Spark's workers, its daemon and its look for data sources import."""
 _UMASK_KEY = "spark.hadoop.fs.permissions.umask-mode"
 
 
@@ -26,6 +28,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder in which a program has written everything, and what it printed."""
     folder = tmp_path_factory.mktemp("private") / "project"
     folder.mkdir()
+    for name in _IMPORTED:
+        module = folder / f"{name}.py"
+        module.touch(0o600)
+        module.write_text(f"open({str(folder / 'imported')!r}, 'a').write('{name}')")
     paths = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "DAGSTER_HOME": str(folder)}
     ended = subprocess.run(
         [sys.executable, _PROGRAM, folder],
@@ -62,6 +68,13 @@ def test_a_secret_is_in_no_file_and_on_no_command_line(ran: tuple[Path, str]) ->
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert any(REFERENCE.encode() in path.read_bytes() for path in files)
     assert [path for path in files if CANARY.encode() in content(path)] == []
+
+
+def test_workers_import_nothing_of_the_working_directory(ran: tuple[Path, str]) -> None:
+    """With the project's daemon and with Spark's own."""
+    folder, _ = ran
+    assert {path.stem for path in folder.glob("*.py")} >= set(_IMPORTED)
+    assert not (folder / "imported").exists()
 
 
 def content(path: Path) -> bytes:

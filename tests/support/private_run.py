@@ -12,12 +12,14 @@ import shutil
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 
 import dagster as dg
 import yaml
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import functions as F
 
 from definitions import build_definitions
 from tests.support.pipelines import ROOT, Project, day
@@ -43,6 +45,7 @@ _MS = 1_793_491_200_000
 
 def run(folder: Path) -> None:
     """Days by Dagster with an instance of its own, then a stream."""
+    os.environ["PYTHONPATH"] += ":"  # an empty entry is the working directory
     settings = settings_with_a_secret(folder)
     with no_command_line_has(os.environ[CANARY_VARIABLE]):
         days_by_dagster(folder, settings)
@@ -50,6 +53,19 @@ def run(folder: Path) -> None:
         assert spark.sparkContext.getConf().get(SECRET_KEY) == os.environ[CANARY_VARIABLE]
         stream_of_files(folder / "stream", settings)
         stream_of_a_topic(folder / "topic", settings)
+    spark.stop()
+    by_workers_of_spark(settings)
+
+
+def by_workers_of_spark(settings: Settings) -> None:
+    """What Spark runs in Python, with its own daemon: functions, and a look for data sources."""
+    own = {**settings.spark, "spark.python.daemon.module": "pyspark.daemon"}
+    spark = start_session(settings.model_copy(update={"spark": own}))
+    plus_1 = F.udf(lambda number: number + 1, "long")
+    rows = spark.range(1).mapInArrow(lambda batches: batches, "id long").select(plus_1("id"))
+    assert rows.collect() == [(1,)]
+    with suppress(Py4JJavaError):
+        spark.read.format("no_such_format").load()
     spark.stop()
 
 

@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
 from string import ascii_letters, digits
+from typing import TextIO, cast
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -46,7 +47,7 @@ def start_session(settings: Settings) -> SparkSession:
     conf = settings.spark_conf()
     builder = SparkSession.builder
     try:
-        with _private(conf, settings.private_keys) as shown:
+        with _only_installed_modules(), _private(conf, settings.private_keys) as shown:
             for name, value in shown.items():
                 builder = builder.config(name, value)
             return with_cached_names(builder.getOrCreate())
@@ -57,13 +58,43 @@ def start_session(settings: Settings) -> SparkSession:
 
 
 @contextmanager
+def _only_installed_modules() -> Iterator[None]:
+    """Keeps the working directory off the search path of the Python programs that the JVM starts.
+
+    Spark starts its daemon and its workers by `python -m`, which puts the working directory first.
+    An empty entry of PYTHONPATH is the working directory, too.
+    """
+    values = {"PYTHONSAFEPATH": "1"}
+    if "PYTHONPATH" in os.environ:
+        entries = os.environ["PYTHONPATH"].split(os.pathsep)
+        values["PYTHONPATH"] = os.pathsep.join(filter(None, entries))
+    with _environment(values):
+        yield
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Sets environment variables, and restores them at the end of the block."""
+    previous = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, old in previous.items():
+            if old is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = old
+
+
+@contextmanager
 def _private(
     conf: Mapping[str, str], private_keys: AbstractSet[str]
 ) -> Iterator[Mapping[str, str]]:
     """Keeps values that may be secret off the command line with which PySpark starts the JVM.
 
     Every user of the machine can read a command line. Instead, the JVM reads these values from a
-    file that only its owner can read, and that is deleted once the JVM runs.
+    file that only its owner can read.
 
     Yields:
         The configuration to pass to PySpark.
@@ -81,21 +112,28 @@ def _private(
             f"{_ARGUMENTS} must name no --properties-file where settings.yaml refers to "
             "environment variables under spark; take it out, and write its lines under spark"
         )
-    descriptor, file = tempfile.mkstemp(prefix="windows-pipeline-", suffix=".conf")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as lines:
-            lines.writelines(_property(name, conf[name]) for name in sorted(private_keys))
-        os.environ[_ARGUMENTS] = (
-            f"--properties-file {shlex.quote(file)} --load-spark-defaults "
-            f"{arguments or 'pyspark-shell'}"
-        )
-        yield {name: value for name, value in conf.items() if name not in private_keys}
-    finally:
-        Path(file).unlink()
-        if arguments is None:
-            os.environ.pop(_ARGUMENTS, None)
-        else:
-            os.environ[_ARGUMENTS] = arguments
+    with _private_file() as (lines, file):
+        lines.writelines(_property(name, conf[name]) for name in sorted(private_keys))
+        lines.flush()
+        properties = f"--properties-file {shlex.quote(file)} --load-spark-defaults"
+        with _environment({_ARGUMENTS: f"{properties} {arguments or 'pyspark-shell'}"}):
+            yield {name: value for name, value in conf.items() if name not in private_keys}
+
+
+@contextmanager
+def _private_file() -> Iterator[tuple[TextIO, str]]:
+    """A file that only this user can read, and its name; it ends with the block.
+
+    On Linux it lies in memory and ends with the process, too, even with one that is killed.
+    """
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("windows-pipeline"), "w", encoding="utf-8") as lines:
+            yield lines, f"/proc/{os.getpid()}/fd/{lines.fileno()}"
+        return
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix="windows-pipeline-", suffix=".conf"
+    ) as lines:
+        yield cast("TextIO", lines), lines.name
 
 
 def _property(name: str, value: str) -> str:
