@@ -66,6 +66,8 @@ def judged(
 # A derived column's type, its expression, the record's fields, and its value, or None for null and
 # `FAILS` for a rejected record.
 FAILS = object()
+LONG = "x" * 400_000
+"""A text of which two fit into a text that an expression makes, and three do not."""
 CASES: list[tuple[str, str, dict[str, str], object]] = [
     ("string", "concat(text, ':', id)", {"text": "x"}, "x:a"),
     ("string", "concat(text, ':', id)", {}, None),
@@ -74,6 +76,15 @@ CASES: list[tuple[str, str, dict[str, str], object]] = [
     ("string", "replace(trim(text), 'l', 'L')", {"text": " hello "}, "heLLo"),
     ("string", "coalesce(text, 'none')", {}, "none"),
     ("string", "nullif(text, '')", {"text": ""}, None),
+    ("string", "replace(text, '', 'yy')", {"text": "x"}, "x"),
+    ("string", "replace(text, id, 'yy')", {"text": "banana"}, "byynyynyy"),
+    ("string", "replace(text, id, text)", {}, None),
+    ("bigint", "length(replace(text, 'a', 'bc'))", {"text": f"a{LONG}"}, len(LONG) + 2),
+    ("bigint", "length(replace(text, 'x', 'yyy'))", {"text": LONG}, FAILS),
+    ("bigint", "length(replace(id, 'a', text))", {"text": LONG}, len(LONG)),
+    ("bigint", "length(concat(text, text))", {"text": LONG}, 2 * len(LONG)),
+    ("bigint", "length(concat(text, upper(concat(text, text))))", {"text": LONG}, FAILS),
+    ("bigint", "if(flag, length(concat(text, text, text)), 0)", {"text": LONG, "flag": "false"}, 0),
     ("bigint", "length(text)", {"text": "äöü"}, 3),
     ("bigint", "whole + 1", {"whole": "41"}, 42),
     ("bigint", "whole + 1", {}, None),
@@ -162,6 +173,15 @@ def test_an_expression_has_its_value_or_rejects_the_record(spark: SparkSession, 
         is_failed = wanted is FAILS
         assert row.reason == (f"failed_expression: c{number}" if is_failed else None), cases[number]
         assert row[f"c{number}"] == (None if is_failed else wanted), cases[number]
+
+
+def test_a_text_that_grows_rejects_its_record_alone(spark: SparkSession) -> None:
+    """Rule A6: 540 MB of a text of 20 letters would end the JVM."""
+    columns: dict[str, Any] = dict(BASE)
+    for name, inner in (("c1", "text"), ("c2", "c1"), ("c3", "c2")):
+        columns[name] = {"type": "string", "as": f"concat({', '.join([inner] * 300)})"}
+    rows = judged(spark, source_of(columns), [GOOD, GOOD | {"text": "x" * 20}])
+    assert [row.reason for row in rows] == [None, "failed_expression: c2"]
 
 
 def test_a_derived_column_with_a_role_gives_the_cause_of_a_rejection(spark: SparkSession) -> None:

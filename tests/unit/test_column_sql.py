@@ -36,7 +36,6 @@ def refusal(text: str, column_type: str = "string") -> str:
 @pytest.mark.parametrize(
     ("text", "column_type", "sql"),
     [
-        ("concat(text, ':', text)", "string", "CONCAT(`t`.`text`, ':', `t`.`text`)"),
         ("lower(trim(text))", "string", "LOWER(TRIM(`t`.`text`))"),
         ("substring(text, 2, 3)", "string", "SUBSTRING(`t`.`text`, 2, 3)"),
         ("left(text, 2)", "string", "LEFT(`t`.`text`, 2)"),
@@ -68,6 +67,9 @@ def test_what_cannot_fail_is_compiled_alone(text: str, column_type: str, sql: st
         ("whole % 2", "bigint", "TRY_MOD("),
         ("cast(text as bigint)", "bigint", "TRY_CAST("),
         ("at + interval 90 minutes", "timestamp", "TRY_ADD("),
+        ("concat(text, concat(':', text))", "string", "OCTET_LENGTH(`t`.`text`)"),
+        ("replace(text, 'a', 'bc')", "string", "OCTET_LENGTH(`t`.`text`)"),
+        ("replace(text, text, 'a')", "string", "OCTET_LENGTH(`t`.`text`)"),
     ],
 )
 def test_what_may_fail_says_where(text: str, column_type: str, call: str) -> None:
@@ -112,6 +114,10 @@ def test_what_may_fail_says_where(text: str, column_type: str, call: str) -> Non
         "concat(text, whole)",
         "left(text, whole)",
         "substring(text, -1)",
+        "left(text, 2147483648)",
+        "right(text, 2147483648)",
+        "substring(text, 2147483648)",
+        "substring(text, 1, 2147483648)",
         "round(real, whole)",
         "text; text",
         "",

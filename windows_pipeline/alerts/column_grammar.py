@@ -11,11 +11,11 @@ from windows_pipeline.alerts.rule_grammar import (
     Kind,
     RuleError,
     require_time,
+    require_whole,
 )
 
 MAX_DEPTH = 50
 """How deep an expression may be nested: Spark's parser needs stack for each level."""
-_MOST_PLACES = 18
 _LONGEST_TEXT = 1_000_000
 _TEXT_FUNCTIONS = (
     "concat, contains, endswith, left, length, lower, nullif, replace, right, startswith, "
@@ -57,6 +57,7 @@ class ColumnCheck(ExpressionCheck):
 
     users = "derived columns"
     functions = f"{ExpressionCheck.functions}, {_TEXT_FUNCTIONS}"
+    least_places = 0  # a bigint that is rounded to tens may overflow
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         """Sets the columns that the expression may name, each with its Spark type."""
@@ -71,7 +72,6 @@ class ColumnCheck(ExpressionCheck):
             exp.Right: self._end_of_text,
             exp.Substring: self._substring,
             exp.Nullif: self._nullif,
-            exp.Round: self._round,
             **dict.fromkeys(TEXT_ARGUMENTS, self._of_texts),
         }
 
@@ -128,28 +128,21 @@ class ColumnCheck(ExpressionCheck):
     def _end_of_text(self, node: exp.Expr) -> Kind:
         self._require_only(node, "this", "expression")
         self._require_text(node, node.this)
-        _require_whole(node, node.args.get("expression"), 0, _LONGEST_TEXT)
+        require_whole(node, node.args.get("expression"), 0, _LONGEST_TEXT)
         return "string"
 
     def _substring(self, node: exp.Expr) -> Kind:
         self._require_only(node, "this", "start", "length")
         self._require_text(node, node.this)
-        _require_whole(node, node.args.get("start"), 1, _LONGEST_TEXT)
+        require_whole(node, node.args.get("start"), 1, _LONGEST_TEXT)
         if node.args.get("length") is not None:
-            _require_whole(node, node.args["length"], 0, _LONGEST_TEXT)
+            require_whole(node, node.args["length"], 0, _LONGEST_TEXT)
         return "string"
 
     def _nullif(self, node: exp.Expr) -> Kind:
         self._require_only(node, "this", "expression")
         self._comparable(node, node.this, node.expression)
         return self.kind(node.this)
-
-    def _round(self, node: exp.Expr) -> Kind:
-        self._require_only(node, "this", "decimals")
-        self._require_kind(node, node.this, frozenset({"number"}))
-        if node.args.get("decimals") is not None:
-            _require_whole(node, node.args["decimals"], 0, _MOST_PLACES)
-        return "number"
 
     def _cast_value(self, node: exp.Expr) -> Kind:
         self._require_only(node, "this", "to", "safe")
@@ -179,13 +172,3 @@ def cast_type(node: exp.Expr) -> tuple[str, Kind]:
         fix = "cast to string, boolean, bigint, int, double, decimal(12,2), date or timestamp"
         raise RuleError(f"{node.sql('spark')}: derived columns cannot cast to that type; {fix}")
     return CASTS[to.this]
-
-
-def _require_whole(node: exp.Expr, operand: exp.Expr | None, least: int, most: int) -> None:
-    """Refuses an argument that is not a literal whole number: Spark would refuse it in a run."""
-    text = operand.name if isinstance(operand, exp.Literal) and not operand.is_string else ""
-    if not (text.isdecimal() and text.isascii() and least <= int(text) <= most):
-        raise RuleError(
-            f"{node.sql('spark')} needs a whole number from {least} to {most:,} there; write such "
-            "a number"
-        )

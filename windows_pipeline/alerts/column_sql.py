@@ -6,7 +6,7 @@ As for rules, the text itself never reaches Spark. An operation that would raise
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -32,6 +32,8 @@ _BEYOND = "9223372036854775808"
 """The least number of 64 bits, and the first above them."""
 _MOST_SQL = 50_000
 """The most characters of the SQL that an expression may become."""
+_MOST_BYTES = 1 << 20
+"""The most bytes of a text that an expression joins or replaces, as UTF-8."""
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -74,7 +76,6 @@ _CALLS: dict[type[exp.Expr], tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     exp.AtTimeZone: ("FROM_UTC_TIMESTAMP", ("this",), ("zone",)),
     exp.Least: ("LEAST", ("this", "expressions"), ()),
     exp.Greatest: ("GREATEST", ("this", "expressions"), ()),
-    exp.Concat: ("CONCAT", ("expressions",), ()),
     exp.Left: ("LEFT", ("this",), ("expression",)),
     exp.Right: ("RIGHT", ("this",), ("expression",)),
     exp.Substring: ("SUBSTRING", ("this",), ("start", "length")),
@@ -161,6 +162,7 @@ class _Writer:
             exp.Case: self._case,
             exp.If: self._if,
             exp.Coalesce: self._coalesce,
+            exp.Concat: self._concat,
             **dict.fromkeys((exp.Literal, exp.Boolean, exp.Null, exp.Interval), _literal),
             **dict.fromkeys((exp.And, exp.Or), self._both),
             **dict.fromkeys(_ARITHMETIC, self._arithmetic),
@@ -172,6 +174,7 @@ class _Writer:
             **dict.fromkeys(_WHOLE_PARTS, self._whole_part),
             **dict.fromkeys(_OF_TEXTS, self._text_function),
             **dict.fromkeys(_CALLS, self._function),
+            exp.Replace: self._replace,
         }
 
     def part(self, node: exp.Expr) -> _Part:
@@ -218,6 +221,24 @@ class _Writer:
     def _text_function(self, node: exp.Expr) -> _Part:
         names = TEXT_ARGUMENTS[type(node)][1]
         return self._call(_OF_TEXTS[type(node)], [node.args[name] for name in names])
+
+    def _concat(self, node: exp.Expr) -> _Part:
+        operands = _joined_texts(node)
+        # 0L: the sum of lengths of 32 bits would overflow.
+        lengths = [f"(0L + OCTET_LENGTH({self.part(operand).value}))" for operand in operands]
+        return _bounded(self._call("CONCAT", operands), _total(["0L", *lengths]))
+
+    def _replace(self, node: exp.Expr) -> _Part:
+        call = self._text_function(node)
+        operands = (node.this, node.expression, node.args["replacement"])
+        _, old, new = operands
+        are_literals = isinstance(old, exp.Literal) and isinstance(new, exp.Literal)
+        if are_literals and len(new.name.encode()) <= len(old.name.encode()):
+            return call  # the text does not grow
+        text, searched, written = (self.part(operand).value for operand in operands)
+        replaced = f"OCTET_LENGTH({text}) - OCTET_LENGTH(REPLACE({text}, {searched}, ''))"
+        times = f"(({replaced}) DIV NULLIF(OCTET_LENGTH({searched}), 0))"
+        return _bounded(call, f"({times} * OCTET_LENGTH({written}))")
 
     def _function(self, node: exp.Expr) -> _Part:
         name, operands, literals = _CALLS[type(node)]
@@ -370,6 +391,30 @@ def _strict(value: str, operands: Iterable[_Part]) -> _Part:
     operands = list(operands)
     present = " AND ".join(f"{part.value} IS NOT NULL" for part in operands)
     return _Part(value, _joined([*_fails(operands), f"({present} AND {value} IS NULL)"]))
+
+
+def _joined_texts(node: exp.Expr) -> list[exp.Expr]:
+    """The texts that a `concat` joins, those of a `concat` within it among them."""
+    found: list[exp.Expr] = []
+    for operand in node.expressions:
+        inner = operand.unnest()
+        found += _joined_texts(inner) if isinstance(inner, exp.Concat) else [operand]
+    return found
+
+
+def _total(numbers: Sequence[str]) -> str:
+    """A sum whose SQL is nested as little as possible: Spark's parser needs stack per level."""
+    if len(numbers) == 1:
+        return numbers[0]
+    half = (len(numbers) + 1) // 2
+    return f"({_total(numbers[:half])} + {_total(numbers[half:])})"
+
+
+def _bounded(part: _Part, length: str) -> _Part:
+    """Fails where a text would be too long, before Spark makes it."""
+    is_long = f"{length} > {_MOST_BYTES}"
+    value = f"(CASE WHEN {is_long} THEN NULL ELSE {part.value} END)"
+    return _Part(value, _joined([part.fails, f"COALESCE({is_long}, FALSE)"]))
 
 
 def _within_years(part: _Part) -> _Part:

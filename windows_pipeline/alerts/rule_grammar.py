@@ -28,6 +28,7 @@ _TIME_TEXT = re.compile(
     r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
 _WHOLE_TEXT = re.compile(r"-?[0-9]{1,9}")
+_MOST_PLACES = 18
 _SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3_600, "DAY": 86_400, "WEEK": 604_800}
 _UNITS = {f"{unit}{s}": seconds for unit, seconds in _SECONDS.items() for s in ("", "S")}
 _MOST_SECONDS = 10_000 * 365 * 86_400
@@ -117,7 +118,6 @@ _FORMS: dict[type[exp.Expr], _Form] = {
     exp.Mod: _Form("number", _NUMBER, _LEFT_AND_RIGHT),
     exp.Neg: _Form("number", _NUMBER),
     exp.Abs: _Form("number", _NUMBER),
-    exp.Round: _Form("number", _NUMBER, ("this", "decimals")),
     exp.Floor: _Form("number", _NUMBER),
     exp.Ceil: _Form("number", _NUMBER),
     exp.Hour: _Form("number", _TIMESTAMP),
@@ -148,14 +148,17 @@ class ExpressionCheck:
     Attributes:
         users: What the expressions are, for errors.
         functions: The functions that they may call, for errors.
+        least_places: The fewest decimals that they may round to; -2 rounds to hundreds.
     """
 
     users = "rules"
     functions = _FUNCTIONS
+    least_places = -_MOST_PLACES
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         """Sets the columns that a rule may name, each with its Spark type."""
         self._columns = columns
+        self._interval_seconds = 0
         self._special: dict[type[exp.Expr], Callable[[exp.Expr], Kind]] = {
             exp.Column: self._column,
             exp.Literal: _literal,
@@ -164,7 +167,7 @@ class ExpressionCheck:
             exp.Paren: self._paren,
             exp.Add: self._sum,
             exp.Sub: self._sum,
-            exp.Interval: _interval,
+            exp.Interval: self._interval,
             exp.Between: self._between,
             exp.In: self._in,
             exp.Is: self._is,
@@ -177,6 +180,7 @@ class ExpressionCheck:
             exp.TryCast: self._cast,
             exp.AtTimeZone: self._local_time,
             exp.Bracket: self._element,
+            exp.Round: self._round,
             exp.ArrayContains: self._array_contains,
             **dict.fromkeys(COMPARISONS, self._comparison),
         }
@@ -260,6 +264,25 @@ class ExpressionCheck:
             f"{node.sql('spark')} adds or subtracts {left} and {right}; use two numbers, or a "
             "timestamp and one interval of one unit, such as interval 90 minutes"
         )
+
+    def _interval(self, node: exp.Expr) -> Kind:
+        _require_only(node, "this", "unit")
+        amount, unit = node.this, node.args.get("unit")
+        whole = isinstance(amount, exp.Literal) and _WHOLE_TEXT.fullmatch(amount.name)
+        if not whole or type(unit) is not exp.Var or unit.name.upper() not in _UNITS:
+            raise RuleError(
+                f"{node.sql('spark')} is not a plain interval; write a whole number and one unit, "
+                "such as interval 90 minutes"
+            )
+        seconds = abs(int(amount.name)) * _UNITS[unit.name.upper()]
+        # All intervals count: a time to which many are added may lie beyond Spark's last one.
+        self._interval_seconds += seconds
+        if self._interval_seconds > _MOST_SECONDS:
+            what = "is" if seconds > _MOST_SECONDS else "and the intervals before it together are"
+            raise RuleError(
+                f"{node.sql('spark')} {what} longer than 10,000 years; write a shorter one"
+            )
+        return "interval"
 
     def _comparison(self, node: exp.Expr) -> Kind:
         _require_only(node, "this", "expression")
@@ -357,14 +380,20 @@ class ExpressionCheck:
             raise RuleError(f"{node.sql('spark')} casts a {found} to a {target}; {fix}")
         return target
 
+    def _round(self, node: exp.Expr) -> Kind:
+        self._require_only(node, "this", "decimals")
+        self._require_kind(node, node.this, _NUMBER)
+        if node.args.get("decimals") is not None:
+            require_whole(node, node.args["decimals"], self.least_places, _MOST_PLACES)
+        return "number"
+
     def _element(self, node: exp.Expr) -> Kind:
         """The kind of list[0], whose elements count from 0, and element_at(list, 1), from 1."""
         _require_only(node, "this", "expressions", "offset", "safe")
-        kind, index = self._kind_of_elements(node), node.expressions[0]
+        kind, number = self._kind_of_elements(node), _whole_number(node.expressions[0])
         from_1 = bool(node.args.get("offset"))
-        bare = index.this if from_1 and isinstance(index, exp.Neg) else index
-        is_whole = isinstance(bare, exp.Literal) and _WHOLE_TEXT.fullmatch(bare.name)
-        if len(node.expressions) > 1 or not is_whole or (from_1 and int(bare.name) == 0):
+        is_none = number is None or (number == 0 if from_1 else number < 0)
+        if len(node.expressions) > 1 or is_none:
             raise RuleError(
                 f"{node.sql('spark')}: an element's number is a whole number; write x[0] or "
                 "element_at(x, 1) for the first, element_at(x, -1) for the last"
@@ -433,6 +462,31 @@ def _literal(node: exp.Expr) -> Kind:
     return "string"
 
 
+def require_whole(node: exp.Expr, argument: exp.Expr | None, least: int, most: int) -> None:
+    """Refuses an argument that is no whole number within bounds: Spark would refuse it in a run.
+
+    Args:
+        node: The function.
+        argument: The argument; None if it is missing.
+        least: The least number.
+        most: The largest number.
+    """
+    number = None if argument is None else _whole_number(argument)
+    if number is None or not least <= number <= most:
+        raise RuleError(
+            f"{node.sql('spark')} needs a whole number from {least} to {most:,} there; write such "
+            "a number"
+        )
+
+
+def _whole_number(node: exp.Expr) -> int | None:
+    """The value of a literal of up to 9 digits, with or without a minus; None for other nodes."""
+    bare = node.this if isinstance(node, exp.Neg) else node
+    if not isinstance(bare, exp.Literal) or bare.is_string or not _WHOLE_TEXT.fullmatch(bare.name):
+        return None
+    return int(bare.name) if bare is node else -int(bare.name)
+
+
 def require_time(node: exp.Expr) -> None:
     """Refuses text that is not a time when the rule is loaded: Spark would refuse it in a run."""
     fix = "write it as '2013-07-01' or '2013-07-01 12:30:00'"
@@ -442,20 +496,6 @@ def require_time(node: exp.Expr) -> None:
         datetime.fromisoformat(node.name)
     except ValueError:
         raise RuleError(f"{node.sql('spark')} is not a time; {fix}") from None
-
-
-def _interval(node: exp.Expr) -> Kind:
-    _require_only(node, "this", "unit")
-    amount, unit = node.this, node.args.get("unit")
-    whole = isinstance(amount, exp.Literal) and _WHOLE_TEXT.fullmatch(amount.name)
-    if not whole or type(unit) is not exp.Var or unit.name.upper() not in _UNITS:
-        raise RuleError(
-            f"{node.sql('spark')} is not a plain interval; write a whole number and one unit, "
-            "such as interval 90 minutes"
-        )
-    if abs(int(amount.name)) * _UNITS[unit.name.upper()] > _MOST_SECONDS:
-        raise RuleError(f"{node.sql('spark')} is longer than 10,000 years; write a shorter one")
-    return "interval"
 
 
 def _set_arguments(node: exp.Expr, *names: str) -> list[str]:

@@ -24,7 +24,6 @@ _MOST_DIGITS = 38
 _MOST_SQL = 100_000
 _DIGITS_OF_BIGINT = 20
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
-_PLACES = re.compile(r"[0-9]{1,2}")
 _LEAST_BIGINT = "(-9223372036854775807L - 1L)"
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.And: "AND",
@@ -224,16 +223,8 @@ class _Typed:
 
     def _round(self, node: exp.Expr) -> ValueSql:
         value, decimals = _as("double", self.value(node.this)), node.args.get("decimals")
-        bare = decimals.this if isinstance(decimals, exp.Neg) else decimals
-        if bare is None:
-            return ValueSql(f"round({value.sql}, 0)", "double", value.fails)
-        if not isinstance(bare, exp.Literal) or not _PLACES.fullmatch(bare.name):
-            raise RuleError(
-                f"{node.sql('spark')}: round takes a whole number of decimals of up to 99; write "
-                "one, as in round(x, 2)"
-            )
-        sign = "" if decimals is bare else "-"
-        return ValueSql(f"round({value.sql}, {sign}{bare.name})", "double", value.fails)
+        places = "0" if decimals is None else decimals.sql("spark")
+        return ValueSql(f"round({value.sql}, {places})", "double", value.fails)
 
     def _whole(self, node: exp.Expr) -> ValueSql:
         value = self.value(node.this)
