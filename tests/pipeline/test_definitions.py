@@ -17,6 +17,7 @@ from definitions import build_definitions, defs
 from demo.run import assets_of_demo
 from tests.support.pipelines import ROOT, Project, day, materializations
 from tests.support.requested_runs import requested_days
+from tests.support.written_tables import log_days
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.dagster import asset_key, range_tags
 from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_days
@@ -42,14 +43,20 @@ def carriers(tmp_path: Path, settings: Settings, landed_flights: Path) -> Projec
 class Nights:
     """The schedule's ticks over one Dagster instance, a night after the other."""
 
-    def __init__(self, definitions: dg.Definitions, instance: dg.DagsterInstance) -> None:
-        self._definitions = definitions
+    def __init__(self, project: Project, instance: dg.DagsterInstance) -> None:
+        self._definitions = build_definitions(project.settings)
+        dg.Definitions.validate_loadable(self._definitions)
+        self._pipeline = load_pipeline(project.folder / "pipelines" / "carriers.yaml")
+        self._warehouse = project.settings.warehouse
         self._instance = instance
         self._now = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
         self._keys: set[str | None] = set()
         self.skipped: str | None = None
 
     def materialized(self, asset: str, *days: int) -> None:
+        """An asset has days, by Dagster's events; raw_events by the arrival log, too."""
+        if asset == "raw_events":
+            log_days(self._pipeline, self._warehouse, (day(number).isoformat() for number in days))
         for number in days:
             key = dg.AssetKey(["carriers", *asset.split("/")])
             made = dg.AssetMaterialization(key, partition=day(number).isoformat())
@@ -93,10 +100,8 @@ class Nights:
 
 @pytest.fixture
 def nights(carriers: Project) -> Iterator[Nights]:
-    definitions = build_definitions(carriers.settings)
-    dg.Definitions.validate_loadable(definitions)
     with TemporaryDirectory() as folder, dg.DagsterInstance.local_temp(folder) as instance:
-        yield Nights(definitions, instance)
+        yield Nights(carriers, instance)
 
 
 FIRST, SECOND, THIRD = (day(number).isoformat() for number in (1, 2, 3))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, Literal
 
 import pyarrow as pa
 from deltalake import ColumnProperties, WriterProperties, write_deltalake
 
-from windows_pipeline.storage.catalog import TableSpec
+from windows_pipeline.config import Pipeline
+from windows_pipeline.storage.catalog import TableSpec, source_tables
 from windows_pipeline.storage.schemas import TableColumn
 
 Row = Mapping[str, Any]
@@ -58,6 +60,15 @@ def write_rows(
         partition_by=["arrival_unit"] if spec.partitioned else None,
         writer_properties=properties,
     )
+
+
+def log_days(pipeline: Pipeline, warehouse: str, days: Iterable[str]) -> None:
+    """Notes days in a pipeline's arrival log, without records."""
+    rows = [
+        {"arrival_unit": date.fromisoformat(day), "rows": 0, "arrival_unit_rejected": 0}
+        for day in days
+    ]
+    write_rows(source_tables(pipeline, warehouse).arrival_log, rows)
 
 
 def _arrow_type(kind: str | tuple[TableColumn, ...]) -> pa.DataType:

@@ -13,6 +13,7 @@ import yaml
 
 from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of
 from tests.support.requested_runs import requested_days
+from tests.support.written_tables import log_days
 from windows_pipeline.dagster import range_tags
 from windows_pipeline.dagster.definitions import build_definitions
 from windows_pipeline.settings import Settings
@@ -37,7 +38,7 @@ class Landing:
         folder.mkdir(exist_ok=True)
         fields = yaml.safe_load(FLIGHTS)
         fields["schedule"] = {"on_landing": {} if quiet is None else {"quiet": quiet}}
-        pipeline = load_text(folder, yaml.safe_dump(fields))
+        self.pipeline = pipeline = load_text(folder, yaml.safe_dump(fields))
         assert pipeline.partitions.start == FIRST
         self.days = folder / str(pipeline.source.path)
         self.days.mkdir(parents=True)
@@ -57,9 +58,7 @@ class Landing:
             self.land(number, "", "_SUCCESS")
 
     def publish(self, *numbers: int) -> None:
-        for number in numbers:
-            made = dg.AssetMaterialization(RAW, partition=key(number))
-            self.instance.report_runless_asset_event(made)
+        log_days(self.pipeline, str(self.folder / "warehouse"), map(key, numbers))
 
     def begin(self, first: int, last: int) -> dg.DagsterRun:
         """A run of some days that is not finished."""
@@ -107,6 +106,15 @@ def test_a_marked_day_is_requested_once(landing: Landing) -> None:
     landing.publish(1)
     assert landing.tick() == []
     assert landing.reason == "every landed day is published"
+
+
+def test_a_day_that_a_foreign_page_reported_is_requested(landing: Landing) -> None:
+    """Whoever reaches Dagster's address of reports can mark a day; the tables lack it."""
+    landing.land(1)
+    landing.mark(1)
+    made = dg.AssetMaterialization(RAW, partition=key(1))
+    landing.instance.report_runless_asset_event(made)
+    assert landing.tick() == [(key(1), key(1))]
 
 
 def test_a_long_quiet_time_holds_a_day_until_it_is_marked(

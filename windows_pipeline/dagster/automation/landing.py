@@ -12,6 +12,7 @@ import dagster as dg
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.automation.logged_days import logged_days
 from windows_pipeline.dagster.automation.open_runs import at_work
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
@@ -126,8 +127,7 @@ def _tick(
     path = resolve(pipeline.source.required_path, settings.landing)
     partitions = arrival_days(pipeline)
     raw_events = asset_key(source_tables(pipeline, settings.warehouse).raw_events)
-    keys = context.instance.get_materialized_partitions(raw_events)
-    published = {date.fromisoformat(key) for key in keys}
+    published = logged_days(context.instance, pipeline, settings)
     known = set(partitions.get_partition_keys())
     landed = [day for day in landed_days(path) if day.isoformat() in known]
     new = new_days(pipeline.partitions.start, landed, published)

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 import dagster as dg
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.automation.logged_days import logged_days
 from windows_pipeline.dagster.automation.open_runs import at_work, command_at_work
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
@@ -24,8 +25,8 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     If the pipeline follows its source as a stream, the schedule runs the stream's job, by default
     every ten minutes, while no run of it is open. Otherwise it runs the job of days, by default
     each night, for the unbroken run of landed days that ends with the newest landed day: for the
-    days that are not materialized nor in an open run, and for the days that failed. A day failed if
-    the last run of any asset for it failed; each tick requests the day until it is materialized.
+    days that are not in the arrival log nor in an open run, and for the days that failed. A day
+    failed if the last run of any asset for it failed; each tick requests it until it succeeds.
     Days that an asset was never run for, as after a new window definition, need a backfill. A tick
     while a command writes the pipeline's tables requests nothing; the next tick does.
 
@@ -102,15 +103,15 @@ def _runs_of_newest_days(
     active = _of_status(
         context.instance, [raw_events], newest, days, dg.AssetPartitionStatus.IN_PROGRESS
     )
-    materialized = context.instance.get_materialized_partitions(raw_events)
-    new = {day for day in newest if day.isoformat() not in materialized} - active
+    published = logged_days(context.instance, pipeline, settings)
+    new = set(newest) - published - active
     firsts = _first_days(new, failed)
     if not firsts and active:
         return dg.SkipReason(f"a run of {min(active)} is not finished")
     if not firsts:
         return dg.SkipReason(
             f"the newest landed day, {landed[-1]}, is materialized"
-            f"{_gap(newest[0], pipeline, materialized)}"
+            f"{_gap(newest[0], pipeline, published)}"
         )
     tick = context.scheduled_execution_time.date().isoformat()
     return [_request(first.isoformat(), newest[-1].isoformat(), tick) for first in firsts]
@@ -124,10 +125,10 @@ def _newest_without_gap(landed: Sequence[date]) -> list[date]:
     return list(landed[first:])
 
 
-def _gap(first: date, pipeline: Pipeline, materialized: Collection[str]) -> str:
+def _gap(first: date, pipeline: Pipeline, published: Collection[date]) -> str:
     """A clause on the missing day before the newest landed days; nothing if none is missing."""
     missing = first - timedelta(days=1)
-    if first <= pipeline.partitions.start or missing.isoformat() in materialized:
+    if first <= pipeline.partitions.start or missing in published:
         return ""
     return f"; nothing closes before the raw day {missing}, which has not landed, is ingested"
 
