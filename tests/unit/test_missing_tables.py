@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pyspark.sql import SparkSession
 
 from tests.support.command_line import call
 from tests.support.pipeline_texts import FLIGHTS, load_text
+
+
+def no_session(*_: object) -> SparkSession:
+    raise AssertionError("Spark must not start")
 
 
 @pytest.mark.parametrize(
@@ -21,7 +26,15 @@ from tests.support.pipeline_texts import FLIGHTS, load_text
         ("explain", "flights", "--offset", "3"),
         ("alerts", "flights"),
         ("late", "flights"),
+        ("rejected", "flights"),
         ("report", "flights"),
+        ("episodes", "flights"),
+        ("forget", "flights", "2013-03-08"),
+        ("correct", "flights", "--from", "2013-03-08", "--cause", "late files"),
+        ("rebuild", "flights"),
+        ("maintain", "flights"),
+        ("check", "flights"),
+        ("check", "flights", "--files"),
     ],
     ids=" ".join,
 )
@@ -37,6 +50,7 @@ def test_the_command_that_fills_a_table_is_named(
     load_text(tmp_path / "pipelines", FLIGHTS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
-    status, printed = call(capfd, monkeypatch, *command)
+    status, printed = call(capfd, monkeypatch, *command, start=no_session)
     assert status == 2, printed
+    assert not (tmp_path / "warehouse").exists()
     assert "does not exist yet; to fill it: windows-pipeline run flights" in printed

@@ -63,7 +63,9 @@ def store(
 ) -> Path:
     table = folder / "p" / name
     by = ["arrival_unit"] if partitioned else None
-    write_deltalake(table, pa.Table.from_pylist(list(rows)), partition_by=by)
+    empty = pa.schema([("arrival_unit", pa.date32()), ("n", pa.int64())])
+    stored = pa.Table.from_pylist(list(rows), None if rows else empty)
+    write_deltalake(table, stored, partition_by=by)
     remember(str(table))
     return table
 
@@ -98,6 +100,8 @@ def store_all(
     store(folder, "rejected_records", rejects, partitioned=True)
     store(folder, "w/keyed_windows", keyed, partitioned=True)
     store(folder, "w/final_windows", finals, partitioned=True)
+    for name in ("late_records", "corrections", "alerts", "failed_windows"):
+        store(folder, f"w/{name}", [], partitioned=True)
 
 
 def found_in(folder: Path) -> list[tuple[str, Fix, date | None]]:
@@ -108,7 +112,7 @@ def found_in(folder: Path) -> list[tuple[str, Fix, date | None]]:
 def test_tables_that_agree_have_no_findings(tmp_path: Path) -> None:
     store_all(tmp_path)
     result = check_pipeline_files(pipeline_in(tmp_path), str(tmp_path))
-    assert (result.findings, result.tables, result.new) == ([], 5, 0)
+    assert (result.findings, result.tables, result.new) == ([], 9, 0)
 
 
 @pytest.mark.parametrize(
@@ -141,10 +145,25 @@ def test_a_published_day_without_final_windows_is_named(tmp_path: Path) -> None:
     assert found_in(tmp_path) == [("p/w/final_windows", Fix.REPAIR, DAYS[1])]
 
 
-def test_a_missing_source_table_is_named(tmp_path: Path) -> None:
-    store_all(tmp_path)
-    (tmp_path / "p" / "raw_events").rename(tmp_path / "elsewhere")
-    assert found_in(tmp_path) == [("p/raw_events", Fix.SOURCE, None)]
+@pytest.mark.parametrize("batches", [(None, None), (0, 1)], ids=["by days", "as a stream"])
+def test_a_missing_table_is_named(tmp_path: Path, batches: tuple[int | None, ...]) -> None:
+    store_all(tmp_path, batches=batches)
+    if batches[0] is None:
+        store(tmp_path, "w/_computed_days", [{"arrival_unit": DAYS[1]}], partitioned=False)
+    folder = tmp_path / "p"
+
+    def found_without(name: str) -> dict[str, Fix]:
+        (folder / name).rename(tmp_path / "aside")
+        found = {table: fix for table, fix, _ in found_in(tmp_path) if table != "p/_stream"}
+        (tmp_path / "aside").rename(folder / name)
+        return found
+
+    for name in ("keyed_windows", "late_records", "final_windows", "alerts", "failed_windows"):
+        assert found_without(f"w/{name}") == {f"p/w/{name}": Fix.REPAIR}
+    assert found_without("w/corrections") == {"p/w/corrections": Fix.BACKUP}
+    assert found_without("w") == {"p/w/keyed_windows": Fix.RUN}
+    for name in ("raw_events", "rejected_records"):
+        assert found_without(name) == {f"p/{name}": Fix.SOURCE}
 
 
 def test_a_damaged_file_is_named_once_and_not_compared(tmp_path: Path) -> None:

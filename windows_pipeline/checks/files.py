@@ -149,17 +149,39 @@ def _arrival_unit_of(file: str) -> date | None:
 def _gone_tables(
     pipeline: Pipeline, warehouse: str, stored: Mapping[str, StoredFiles]
 ) -> Iterator[Finding]:
-    """Missing tables from which other, existing tables were computed."""
+    """Missing tables that a run makes together with tables that exist."""
     source = catalog.source_tables(pipeline, warehouse)
-    of_windows = [
-        table
-        for name in pipeline.windows
-        for table in vars(catalog.window_tables(pipeline, name, warehouse)).values()
-    ]
-    if any(table.name in stored for table in of_windows):
+    if stored:
         for table in (source.raw_events, source.arrival_log, source.rejected_records):
             if table.name not in stored:
                 yield Finding(table.name, None, "the table is gone", Fix.SOURCE)
+    for name in pipeline.windows:
+        yield from _gone_results(pipeline, name, warehouse, stored)
+
+
+def _gone_results(
+    pipeline: Pipeline, windows_name: str, warehouse: str, stored: Mapping[str, StoredFiles]
+) -> Iterator[Finding]:
+    """Missing tables of a definition: all of them, or one beside others that were filled."""
+    results = list(vars(catalog.window_tables(pipeline, windows_name, warehouse)).values())
+    notified = catalog.notifications(pipeline, windows_name, warehouse)
+    results += [] if notified is None else [notified]
+    fired = catalog.firing_tables(pipeline, windows_name, warehouse)
+    groups = [(results, False), *([] if fired is None else [(list(fired.all), True)])]
+    if stored and not any(table.name in stored for tables, _ in groups for table in tables):
+        what = "no table of the definition exists: it is new, or its folder is gone"
+        yield Finding(results[0].name, None, what, Fix.RUN)
+        return
+    by_batches = _last_batch(pipeline, warehouse, stored) is not None
+    for tables, of_firings in groups:
+        days = catalog.computed_days(pipeline, windows_name, warehouse, fired=of_firings)
+        computed = stored.get(days.name)
+        is_filled = computed is not None and computed.live != []
+        if is_filled or (by_batches and any(table.name in stored for table in tables)):
+            for table in tables:
+                if table.name not in stored:
+                    what = "the table is gone"
+                    yield Finding(table.name, LOG_FOLDER, what, _fix(table, LOG_FOLDER))
 
 
 def _raw_and_log(

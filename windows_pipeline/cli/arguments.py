@@ -83,6 +83,28 @@ def declared(name: str) -> tuple[Settings, Pipeline]:
     return settings, pipelines[name]
 
 
+def with_tables(name: str) -> tuple[Settings, Pipeline]:
+    """The settings and the pipeline of a name, as `declared`, where the pipeline has tables.
+
+    A warehouse that is not mounted is found before Spark starts, and nothing is written there.
+
+    Raises:
+        ConfigError: No pipeline has the name, and some files have mistakes.
+        NoTableError: A local warehouse has no table of the pipeline.
+        ValueError: No pipeline has the name.
+    """
+    from windows_pipeline.query.tables.local import NoTableError
+    from windows_pipeline.storage.catalog import all_tables, source_tables
+    from windows_pipeline.storage.files.digests import LOG_FOLDER
+
+    settings, pipeline = declared(name)
+    folders = [table.location for table in all_tables(pipeline, settings.warehouse)]
+    is_local = settings.warehouse.startswith("/")
+    if is_local and not any(Path(folder, LOG_FOLDER).is_dir() for folder in folders):
+        raise NoTableError(source_tables(pipeline, settings.warehouse).arrival_log)
+    return settings, pipeline
+
+
 def parsed_day(option: str, text: str) -> date:
     """The day that an option names.
 

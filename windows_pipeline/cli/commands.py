@@ -17,6 +17,7 @@ from windows_pipeline.cli.arguments import (
     declared,
     parsed_day,
     parsed_instant,
+    with_tables,
 )
 from windows_pipeline.cli.session import begin
 from windows_pipeline.cli.terminal.console import CONSOLE
@@ -52,7 +53,7 @@ def check(
     """
     if (repair and not files) or (yes and not repair):
         raise ValueError("--repair goes with --files, and --yes with --repair; name both")
-    settings, found = declared(pipeline)
+    settings, found = with_tables(pipeline)
     if files:
         from windows_pipeline.cli.questions.files import check_files
 
@@ -102,7 +103,7 @@ def rebuild(
     ] = None,
 ) -> None:
     """Recomputes the tables that follow an old definition, and what depends on them."""
-    settings, found = declared(pipeline)
+    settings, found = with_tables(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.tables import rebuild_stale
     from windows_pipeline.storage.writer_lock import writing
@@ -162,7 +163,7 @@ def correct(
     """
     from_day = parsed_day("--from", first)
     to_day = None if last is None else parsed_day("--to", last)
-    settings, found = declared(pipeline)
+    settings, found = with_tables(pipeline)
     name = None if windows is None else chosen_windows(found, windows)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.corrections import correct_published
@@ -178,7 +179,7 @@ def forget(
     day: Annotated[str, typer.Argument(metavar="DAY", help="The arrival day: 2013-03-08.")],
 ) -> None:
     """Removes an ingested day again, as long as no final window depends on it."""
-    settings, found = declared(pipeline)
+    settings, found = with_tables(pipeline)
     forgotten = parsed_day("DAY", day)
     if not found.source.by_days:
         raise ValueError(
@@ -195,7 +196,7 @@ def forget(
 
 def maintain(context: typer.Context, pipeline: PipelineName) -> None:
     """Joins small files and deletes those that no version needs any more; rows stay."""
-    settings, found = declared(pipeline)
+    settings, found = with_tables(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.tables import maintain_tables
 
@@ -211,7 +212,7 @@ def episodes(
     limit: Annotated[int, typer.Option(min=1, help="How many, the worst first.")] = 20,
 ) -> None:
     """Lists episodes: alerts of one key and rule whose windows overlap, the worst first."""
-    settings, found = declared(pipeline)
+    settings, found = with_tables(pipeline)
     name = chosen_windows(found, windows)
     begin(context, f"{pipeline} {name}: reading alerts")
     from windows_pipeline.cli.questions.episodes import list_episodes

@@ -10,6 +10,7 @@ from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.computed_days import withdraw_computed_days
 from windows_pipeline.jobs.raw_events import RawEventsJob
+from windows_pipeline.query.tables.local import NoTableError
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import all_tables, window_tables
 
@@ -28,9 +29,12 @@ def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day:
 
     Raises:
         FedByStreamError: A stream fills the tables.
+        NoTableError: Nothing is ingested so far.
         ValueError: Later days or final windows depend on the day.
     """
     raw = RawEventsJob(pipeline, settings)
+    if not raw.tables[-1].exists(spark):
+        raise NoTableError(raw.tables[-1])
     log = raw.arrived_so_far(spark)
     raw.refuse_stream(log)
     ingested = {row.arrival_unit for row in log}
