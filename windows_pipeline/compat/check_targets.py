@@ -1,14 +1,19 @@
-"""Links a check's evaluation to a materialization; Dagster has no public API for that.
+"""Links a check's evaluation to a materialization, and reads which days of a check stand failed.
 
-Without the link, a check's page shows a materialized day as not evaluated.
+Dagster has no public API for either. Without the link, a check's page shows a materialized asset
+as not evaluated.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import dagster as dg
+
+_MOST_READ = 100
+"""The most failed evaluations of a check that are read for what they say."""
 
 
 def targeting(
@@ -41,3 +46,51 @@ def targeting(
             timestamp=materialized.timestamp,
         ),
     )
+
+
+def standing_failed(
+    instance: dg.DagsterInstance, run: Mapping[dg.AssetCheckKey, Collection[str]]
+) -> dict[dg.AssetCheckKey, dict[str, dg.AssetCheckEvaluation | None]]:
+    """The days whose newest evaluation failed, by check.
+
+    It takes one query a check, and another one where there is such a day. A day that many others
+    followed has the check's newest failed evaluation without a day, or None. A day that an earlier
+    run planned, and did not evaluate, is as it was before.
+
+    Args:
+        instance: The instance.
+        run: The checks, and the days that the run evaluates.
+    """
+    from dagster._core.event_api import PartitionKeyFilter
+    from dagster._core.storage.asset_check_execution_record import (
+        COMPLETED_ASSET_CHECK_EXECUTION_RECORD_STATUSES as COMPLETED,
+    )
+    from dagster._core.storage.asset_check_execution_record import (
+        AssetCheckExecutionRecordStatus as Status,
+    )
+
+    store = instance.event_log_storage
+    found: dict[dg.AssetCheckKey, dict[str, dg.AssetCheckEvaluation | None]] = {}
+    for check, evaluated in run.items():
+        days = found[check] = {}
+        for info in store.get_asset_check_partition_info([check]):
+            day, status = info.partition_key, info.latest_execution_status
+            if day is not None and status == Status.FAILED:
+                days[day] = None
+            elif day is not None and status == Status.PLANNED and day not in evaluated:
+                before = store.get_asset_check_execution_history(
+                    check, limit=1, status=COMPLETED, partition_filter=PartitionKeyFilter(key=day)
+                )
+                days |= {day: one.evaluation for one in before if one.status == Status.FAILED}
+        if days.keys() - set(evaluated):
+            records = store.get_asset_check_execution_history(
+                check, limit=_MOST_READ, status={Status.FAILED}
+            )
+            of_check = (record.evaluation for record in records if record.partition is None)
+            days |= dict.fromkeys((day for day in days if days[day] is None), next(of_check, None))
+            days |= {
+                record.partition: record.evaluation
+                for record in reversed(records)  # the newest last
+                if record.partition in days
+            }
+    return found

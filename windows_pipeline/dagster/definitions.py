@@ -20,8 +20,10 @@ from windows_pipeline.dagster.automation.notify import notify_sensor
 from windows_pipeline.dagster.automation.operations import check_job, rebuild_job
 from windows_pipeline.dagster.automation.schedules import source_schedule
 from windows_pipeline.dagster.io_manager import results_resource
+from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.spark_resource import spark_resource
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.text.markdown import plain
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
@@ -85,7 +87,7 @@ def build_definitions(
             *(
                 dg.define_asset_job(
                     f"{pipeline.name}_all",
-                    selection=dg.AssetSelection.groups(pipeline.name),
+                    selection=_tables_of(pipeline, settings),
                     description=_what_days_do(pipeline),
                 )
                 for pipeline in every
@@ -108,6 +110,19 @@ def build_definitions(
         resources=dict(resources),
         executor=dg.in_process_executor,
     )
+
+
+def _tables_of(pipeline: Pipeline, settings: Settings) -> dg.AssetSelection:
+    """What the job that materializes days selects.
+
+    A step evaluates its checks in any case. As these are not selected, Dagster does not wait for
+    an evaluation of each day. The checks of the tables that a stream fills have no step.
+    """
+    tables = dg.AssetSelection.groups(pipeline.name).without_checks()
+    if pipeline.source.by_days:
+        return tables
+    raw_events = asset_key(source_tables(pipeline, settings.warehouse).raw_events)
+    return tables | dg.AssetSelection.checks_for_assets(raw_events)
 
 
 def _what_days_do(pipeline: Pipeline) -> str:

@@ -28,8 +28,10 @@ _WARNING = (
 )
 
 
-def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetsDefinition:
-    """Makes the asset; if the windows have a trigger, its metadata lists their early warnings."""
+def alerts(
+    pipeline: Pipeline, windows_name: str, settings: Settings
+) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """Makes the step's assets; with a trigger, the metadata lists early warnings."""
     tables = window_tables(pipeline, windows_name, settings.warehouse)
     warnings = _warnings_table(pipeline, windows_name, settings)
     return step(
@@ -43,7 +45,6 @@ def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.Asse
         ],
         extra_metadata=plot_and_warnings(pipeline, windows_name, settings),
         episode_checks=EpisodeChecks(pipeline, windows_name, settings),
-        others_of_first=True,  # notifications are of alerts
     )
 
 

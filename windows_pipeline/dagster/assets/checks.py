@@ -1,11 +1,9 @@
-"""The checks of assets in Dagster: one for all rules of a table, evaluated for each day."""
+"""The check of an asset in Dagster that has all rules of its table, by day."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any
 
 import dagster as dg
 
@@ -23,36 +21,14 @@ NEXT = "next"
 """The metadata that says what to do about them."""
 
 
-def check_of_days(
-    name: str, asset: dg.AssetKey, days: dg.PartitionsDefinition, **more: Any
-) -> dg.AssetCheckSpec:
-    """A check that is evaluated for each day, so that Dagster shows which day an evaluation is of.
-
-    Args:
-        name: The check's name.
-        asset: The asset that it checks.
-        days: The asset's partitions.
-        **more: Other arguments of the specification.
-    """
-    with warnings.catch_warnings():
-        # The dependency is bounded, so that a change of a preview comes with an upgrade.
-        warnings.simplefilter("ignore", dg.PreviewWarning)
-        return dg.AssetCheckSpec(name, asset=asset, partitions_def=days, **more)
-
-
 def rules_spec(
-    asset: dg.AssetKey,
-    checks: Sequence[Check],
-    days: dg.PartitionsDefinition,
-    *,
-    blocks: bool = True,
+    asset: dg.AssetKey, checks: Sequence[Check], *, blocks: bool = True
 ) -> dg.AssetCheckSpec:
     """The check of all rules of a table.
 
     Args:
         asset: The table's asset.
         checks: The rules, at least one.
-        days: The asset's partitions.
         blocks: Whether rules may keep a run from publishing.
     """
     rules = table(
@@ -62,10 +38,9 @@ def rules_spec(
             for check in checks
         ),
     )
-    return check_of_days(
+    return dg.AssetCheckSpec(
         RULES,
-        asset,
-        days,
+        asset=asset,
         description=rules,
         blocking=blocks and any(check.blocking for check in checks),
     )
@@ -90,7 +65,7 @@ def rules_evaluations(
         metadata = {
             **({NEXT: dg.MetadataValue.text(next_step(day))} if failed else {}),
             "rules": dg.MetadataValue.md(_rules_of(results, day)),
-            **_numbers(results, day),
+            **numbers_of(results, day),
         }
         yield _evaluation(asset, results, failed, metadata, day)
 
@@ -122,9 +97,9 @@ def _evaluation(
         asset_key=asset,
         check_name=RULES,
         passed=not failed,
-        description=_summary(results, failed),
+        description=f"{day}: {_summary(results, failed)}",
         metadata=_with_failures(metadata, failed),
-        severity=_severity(failed, results),
+        severity=_severity(failed),
         blocking=any(found.check.blocking for found in results),
         partition=day.isoformat(),
     )
@@ -138,15 +113,8 @@ def _names(failed: Sequence[CheckResult]) -> str:
     return ", ".join(found.check.name for found in failed)
 
 
-def _severity(
-    failed: Sequence[CheckResult], results: Sequence[CheckResult]
-) -> dg.AssetCheckSeverity:
-    """A day's severity; if all of its rules hold, that of the run's other days.
-
-    Where any day failed, Dagster colours the check by the severity of the newest evaluation.
-    """
-    judged = failed or [found for found in results if not found.passed]
-    if all(found.check.is_warning for found in judged):
+def _severity(failed: Sequence[CheckResult]) -> dg.AssetCheckSeverity:
+    if all(found.check.is_warning for found in failed):
         return dg.AssetCheckSeverity.WARN
     return dg.AssetCheckSeverity.ERROR
 
@@ -189,7 +157,7 @@ def _failing(found: CheckResult, day: date) -> int:
     return found.failing_by_arrival_unit.get(day, 0)
 
 
-def _numbers(results: Sequence[CheckResult], day: date) -> dict[str, dg.MetadataValue]:
+def numbers_of(results: Sequence[CheckResult], day: date) -> dict[str, dg.MetadataValue]:
     """The numbers that the rules of a day compare, such as its ingested and counted records."""
     return dict(
         _number(name, number)

@@ -99,7 +99,7 @@ def _corrected(
     """Corrects all definitions, or none of them if one cannot be corrected."""
     cause = context.op_config["cause"]
     names = plan_corrections(session, pipeline, settings, first, last, cause)
-    events = ResultEvents(pipeline, settings, session)
+    events = ResultEvents(pipeline, settings, session, context.instance)
     for text in changed_since(session, pipeline, settings, first, last):
         context.log.warning(text)
     for name in names:

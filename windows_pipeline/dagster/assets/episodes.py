@@ -11,9 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline, Windows
-from windows_pipeline.dagster.assets.checks import check_of_days
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.incremental.silences import MOST_SILENCES_MS
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.jobs.day_episodes import DayEpisodes, days_of_alerts
@@ -49,10 +47,9 @@ class EpisodeChecks:
     @property
     def specs(self) -> list[dg.AssetCheckSpec]:
         """The checks, one for each rule."""
-        days = arrival_days(self._pipeline)
         return [
-            check_of_days(
-                f"{_PREFIX}{name}", self._asset, days, description=_described(self._windows, name)
+            dg.AssetCheckSpec(
+                f"{_PREFIX}{name}", asset=self._asset, description=_described(self._windows, name)
             )
             for name in self._windows.alerts
         ]
@@ -65,7 +62,7 @@ class EpisodeChecks:
         self,
         spark: SparkSession,
         days: Sequence[date],
-        names: Collection[str],
+        names: Collection[str] | None = None,
         *,
         corrected: bool = False,
     ) -> Iterator[dg.AssetCheckEvaluation]:
@@ -77,11 +74,13 @@ class EpisodeChecks:
         Args:
             spark: The session.
             days: The days, whose alerts are published.
-            names: The names of the checks to evaluate.
+            names: The names of the checks to evaluate; by default of all.
             corrected: Whether a correction changed the days; then all days are evaluated again
                 whose silences it may have ended, or opened again.
         """
-        rules = [rule for rule in self._windows.alerts if f"{_PREFIX}{rule}" in names]
+        rules = [
+            rule for rule in self._windows.alerts if names is None or f"{_PREFIX}{rule}" in names
+        ]
         if not rules or not days:
             return
         arrivals = self._job.arrivals(self._job.arrived(spark))
@@ -92,7 +91,7 @@ class EpisodeChecks:
         changed = {
             (day, rule) for day, rule in listed.changed_before(corrected=corrected) if rule in rules
         }
-        if changed:  # first, as Dagster shows the newest evaluation of a check
+        if changed:
             earlier = replace(listed, days=sorted({day for day, _ in changed}))
             yield from self._of_days(earlier, changed)
         yield from self._of_days(listed, {(day, rule) for day in listed.days for rule in rules})
@@ -159,7 +158,7 @@ class EpisodeChecks:
             asset_key=self._asset,
             check_name=f"{_PREFIX}{rule}",
             passed=passed,
-            description=description,
+            description=f"{day}: {description}",
             metadata=metadata,
             severity=dg.AssetCheckSeverity.WARN,
             blocking=False,

@@ -9,6 +9,7 @@ import dagster as dg
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
+from windows_pipeline.dagster.assets.checks import numbers_of
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming import BatchResult
@@ -45,6 +46,25 @@ def day_metadata(table: Table, result: JobResult, day: date) -> Metadata:
         else:
             metadata[name] = dg.MetadataValue.text(value)
     return metadata
+
+
+def main_metadata(table: Table, result: JobResult, day: date) -> Metadata:
+    """What the day of a job's first table has of its other tables and of its rules.
+
+    These are the rows of each other table, as it has no materialization of a day without rows, and
+    the numbers that rules compare, such as the ingested and counted records.
+    """
+    others = {
+        name.rpartition("/")[2]: rows.get(day, 0)
+        for name, rows in result.rows.items()
+        if name != table.name
+    }
+    counts = {
+        name: dg.MetadataValue.int(rows)
+        for name, rows in others.items()
+        if not name.startswith("_")  # of bookkeeping
+    }
+    return counts | numbers_of(result.checks, day)
 
 
 def batch_metadata(batches: Sequence[BatchResult]) -> Metadata:

@@ -32,20 +32,28 @@ class InstanceRecorder:
     Dagster stores one a check and day, and refuses the next.
     """
 
-    def __init__(self, home: Path, pipeline: Pipeline, events: ResultEvents, command: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        pipeline: Pipeline,
+        settings: Settings,
+        spark: SparkSession,
+        command: str,
+    ) -> None:
         """Opens the instance of a folder, which has a `dagster.yaml`.
 
         Args:
             home: The folder.
             pipeline: The pipeline.
-            events: Makes the events of results.
+            settings: Where its tables lie.
+            spark: The session, to read alerts.
             command: The command whose results are recorded, as users may repeat it.
         """
         # `DagsterInstance.get` takes the folder from nowhere else.
         os.environ["DAGSTER_HOME"] = str(home.resolve())
         self._instance = dg.DagsterInstance.get()
         self._pipeline = pipeline
-        self._events = events
+        self._events = ResultEvents(pipeline, settings, spark, self._instance)
         self._command = command
         self._did: list[str] = []
         self._of_jobs: list[Event] = []
@@ -141,4 +149,4 @@ def open_recorder(
     named = os.environ.get("DAGSTER_HOME") or settings.dagster_home
     if named is None or not (Path(named) / "dagster.yaml").is_file():
         return None
-    return InstanceRecorder(Path(named), pipeline, ResultEvents(pipeline, settings, spark), command)
+    return InstanceRecorder(Path(named), pipeline, settings, spark, command)

@@ -16,18 +16,18 @@ from windows_pipeline.dagster.assets.alerts import plot_and_warnings
 from windows_pipeline.dagster.assets.catalogue import column_lineage
 from windows_pipeline.dagster.assets.checks import rules_evaluations
 from windows_pipeline.dagster.assets.correction_metadata import correction_metadata
+from windows_pipeline.dagster.assets.day_materializations import (
+    days_with_rows,
+    materializations,
+)
 from windows_pipeline.dagster.assets.episodes import EpisodeChecks
 from windows_pipeline.dagster.assets.event_order import Event
-from windows_pipeline.dagster.assets.metadata import (
-    Metadata,
-    batch_metadata,
-    day_metadata,
-    run_metadata,
-)
+from windows_pipeline.dagster.assets.metadata import Metadata, batch_metadata, main_metadata
 from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.jobs.correction.run import CorrectionResult
+from windows_pipeline.jobs.days.chain import all_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
@@ -37,18 +37,27 @@ from windows_pipeline.streaming import BatchResult
 class ResultEvents:
     """The events of jobs' results, as runs of the assets store them."""
 
-    def __init__(self, pipeline: Pipeline, settings: Settings, spark: SparkSession) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        settings: Settings,
+        spark: SparkSession,
+        instance: dg.DagsterInstance,
+    ) -> None:
         """Takes what the jobs are of.
 
         Args:
             pipeline: The pipeline.
             settings: Where its tables lie.
             spark: The session, to read alerts.
+            instance: The instance, which knows the days of earlier runs.
         """
         self._spark = spark
+        self._instance = instance
         self._pipeline = pipeline
         self._warehouse = settings.warehouse
         self._tables = {table.name: table for table in all_tables(pipeline, settings.warehouse)}
+        self._mains = {job.tables[0].name for job in all_jobs(pipeline, settings)}
         raw_events = source_tables(pipeline, settings.warehouse).raw_events
         self._plots = {raw_events.name: lateness_plots(pipeline, settings)}
         self._episodes: dict[str, EpisodeChecks] = {}
@@ -61,6 +70,8 @@ class ResultEvents:
     def of_job(self, name: str, result: JobResult) -> Iterator[Event]:
         """A job's checks and, if it published, a materialization of each table and day.
 
+        Tables beside the first one have materializations of days with rows only.
+
         Args:
             name: The name of the job's first table, whose asset has the job's checks.
             result: The job's result.
@@ -72,7 +83,7 @@ class ResultEvents:
         for table_name in result.versions:
             table = self._tables.get(table_name)
             if table is not None:
-                yield from self._materializations(table, result)
+                yield from self._materializations(table, result, is_main=table_name == name)
 
     def of_correction(
         self, windows_name: str, result: CorrectionResult, cause: str
@@ -92,11 +103,11 @@ class ResultEvents:
                 table = self._tables.get(table_name)
                 if table is None:
                     continue
+                is_main, more = table_name == name, counts if table_name in counted else {}
                 if table == tables.corrections:
                     yield from self._materializations(table, of_job, counts, list(counts))
                 else:
-                    more = counts if table_name in counted else {}
-                    yield from self._materializations(table, of_job, more)
+                    yield from self._materializations(table, of_job, more, is_main=is_main)
 
     def of_batch(self, batch: BatchResult) -> Iterator[dg.AssetMaterialization]:
         """A materialization of each table and day that a micro-batch changed.
@@ -104,7 +115,7 @@ class ResultEvents:
         It has no plots and counts, which take too long after each micro-batch.
         """
         for table in self._tables.values():
-            yield from self._of_batches([batch], table, {}, {})
+            yield from self._of_batches([batch], table, batch.arrival_units, {}, {})
 
     def of_stream(self, batches: Sequence[BatchResult]) -> Iterator[dg.AssetMaterialization]:
         """A materialization of each table and day that the micro-batches of a whole run changed."""
@@ -114,7 +125,8 @@ class ResultEvents:
                 "dagster/row_count": dg.MetadataValue.int(table.count(self._spark)),
                 "delta_version": dg.MetadataValue.int(table.version(self._spark)),
             }
-            yield from self._of_batches(batches, table, self._plotted(table, days), counts)
+            plots = self._plotted(table, days)
+            yield from self._of_batches(batches, table, days, plots, counts)
 
     def of_checked(
         self, checked: Iterable[tuple[str, Sequence[CheckResult]]], days: Sequence[date]
@@ -146,6 +158,7 @@ class ResultEvents:
         self,
         batches: Sequence[BatchResult],
         table: Table,
+        days: Sequence[date],
         by_day: Mapping[date, Metadata],
         counts: Metadata,
     ) -> Iterator[dg.AssetMaterialization]:
@@ -153,7 +166,8 @@ class ResultEvents:
 
         Args:
             batches: The micro-batches.
-            table: The table.
+            table: The table; unless a job writes it first, only its days with rows count.
+            days: The days that they changed.
             by_day: Metadata of single days.
             counts: Metadata of the whole table.
         """
@@ -162,7 +176,9 @@ class ResultEvents:
             **column_lineage(self._pipeline, table, self._warehouse),
             **counts,
         }
-        for day in sorted({day for batch in batches for day in batch.arrival_units}):
+        if table.name not in self._mains:
+            days = sorted(table.arrival_units(self._spark, days))
+        for day in days:
             yield dg.AssetMaterialization(
                 asset_key(table),
                 partition=day.isoformat(),
@@ -196,8 +212,7 @@ class ResultEvents:
         """The episodes of days, if the table of the name is that of alerts."""
         if name in self._episodes:
             checks = self._episodes[name]
-            names = [spec.name for spec in checks.specs]
-            yield from checks.evaluations(self._spark, days, names, corrected=corrected)
+            yield from checks.evaluations(self._spark, days, corrected=corrected)
 
     def _materializations(
         self,
@@ -205,6 +220,8 @@ class ResultEvents:
         result: JobResult,
         more: Mapping[date, Metadata] = MappingProxyType({}),
         only: Collection[date] | None = None,
+        *,
+        is_main: bool = False,
     ) -> Iterator[dg.AssetMaterialization]:
         """One materialization per day; the last one also has the whole table's metadata.
 
@@ -212,19 +229,19 @@ class ResultEvents:
             table: The table.
             result: The job's result.
             more: Further metadata by day.
-            only: The days to report; None to report all days of the result.
+            only: The days to report; by default those of the result.
+            is_main: Whether it is the job's first table; others report only days that have rows.
         """
-        days = sorted(result.facts if only is None else set(only).intersection(result.facts))
-        drawn = self._plotted(table, days)
-        for day in days:
-            metadata: Metadata = dict(drawn.get(day, {}))
-            if day == days[-1]:
-                metadata |= run_metadata(table, result)
-                metadata |= column_lineage(self._pipeline, table, self._warehouse)
-            metadata |= {**day_metadata(table, result, day), **more.get(day, {})}
-            yield dg.AssetMaterialization(
-                asset_key(table), metadata=metadata, partition=day.isoformat()
-            )
+        if is_main or only is not None:
+            reported = set(result.facts if only is None else only).intersection(result.facts)
+            by_day: dict[date, Metadata] = {day: {} for day in reported}
+        else:
+            by_day = days_with_rows(self._instance, table, result)
+        drawn = self._plotted(table, sorted(by_day))
+        for day, metadata in by_day.items():
+            numbers = main_metadata(table, result, day) if is_main else {}
+            metadata |= {**drawn.get(day, {}), **numbers, **more.get(day, {})}
+        yield from materializations(self._pipeline, self._warehouse, table, result, by_day)
 
     def _plotted(self, table: Table, days: Sequence[date]) -> Mapping[date, Metadata]:
         """The plots of a table's days; none of a table that is not plotted."""

@@ -12,12 +12,17 @@ from windows_pipeline.checks.next_steps import failing_days, once_blocked, once_
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import column_lineage, table_spec
 from windows_pipeline.dagster.assets.checks import RULES, rules_evaluations, rules_spec
+from windows_pipeline.dagster.assets.day_materializations import (
+    days_with_rows,
+    materializations,
+)
 from windows_pipeline.dagster.assets.episodes import EpisodeChecks
-from windows_pipeline.dagster.assets.event_order import with_targets
+from windows_pipeline.dagster.assets.event_order import has_days, of_step
 from windows_pipeline.dagster.assets.metadata import (
     ExtraMetadata,
     Metadata,
     day_metadata,
+    main_metadata,
     run_metadata,
 )
 from windows_pipeline.dagster.faults import fails_plainly
@@ -29,7 +34,7 @@ from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.table import Table
 
-StepEvent = dg.MaterializeResult[None] | dg.AssetCheckEvaluation
+StepEvent = dg.MaterializeResult[None] | dg.AssetMaterialization | dg.AssetCheckEvaluation
 
 
 def step(
@@ -38,14 +43,12 @@ def step(
     deps: Sequence[dg.AssetKey],
     extra_metadata: ExtraMetadata | None = None,
     episode_checks: EpisodeChecks | None = None,
-    *,
-    others_of_first: bool = False,
-) -> dg.AssetsDefinition:
-    """Makes the assets of a job's tables, with its checks.
+) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """Makes the asset of a job's first table, with its checks, and the assets of its other tables.
 
-    A run writes all tables of the job, whichever of their assets is selected. If only checks are
-    selected, they run on the published results, and the run writes nothing. Checks are evaluated
-    for each day.
+    A run writes all tables of the job, and evaluates all checks. The other tables are assets that
+    no run selects: the step reports their days that have rows. If only checks are selected, they
+    run on the published results, and the run writes nothing.
 
     Args:
         pipeline: The pipeline.
@@ -53,23 +56,19 @@ def step(
         deps: The assets of the tables that the job reads.
         extra_metadata: Computes further metadata of the first table's days.
         episode_checks: The checks of alert rules, if the first table is that of alerts.
-        others_of_first: Whether the job computes its other tables from its first table as well.
     """
-    main = asset_key(job.tables[0])
-    specs = [
-        table_spec(pipeline, table, [main, *deps] if number and others_of_first else deps)
-        for number, table in enumerate(job.tables)
-    ]
+    table, *others = job.tables
+    main, partitions, warehouse = asset_key(table), arrival_days(pipeline), job.settings.warehouse
     check_specs = [
-        rules_spec(main, job.checks, arrival_days(pipeline)),
+        rules_spec(main, job.checks),
         *([] if episode_checks is None else episode_checks.specs),
     ]
 
     @dg.multi_asset(
-        name=job.tables[0].name.replace("/", "__"),
-        specs=specs,
+        name=table.name.replace("/", "__"),
+        specs=[table_spec(pipeline, table, deps)],
         check_specs=check_specs,
-        partitions_def=arrival_days(pipeline),
+        partitions_def=partitions,
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
         pool=pipeline.name,
@@ -78,86 +77,68 @@ def step(
     def run(
         context: dg.AssetExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> Iterator[StepEvent]:
-        session = spark.spark_session
-        selected = context.op_execution_context.selected_asset_keys
-        days = days_of_run(context.op_execution_context, job, session)
-        if not selected:
-            found = check_published(job, session, days) if RULES in _checked(context) else None
-            then = once_published(pipeline)
-            checked = [] if found is None else [*rules_evaluations(main, found, days, then)]
-            if episode_checks is not None and not _has_days(context.op_execution_context):
-                days = episode_checks.all_days(session)
-            checked += _episodes(context, episode_checks, session, days)
-            yield from with_targets(context.instance, checked)
+        session, of_op = spark.spark_session, context.op_execution_context
+        days = days_of_run(of_op, job, session)
+        if not of_op.selected_asset_keys:
+            names = {key.name for key in context.selected_asset_check_keys}
+            checked: list[dg.AssetCheckEvaluation] = []
+            if RULES in names:
+                found = check_published(job, session, days)
+                checked += rules_evaluations(main, found, days, once_published(pipeline))
+            if episode_checks is not None:
+                days = days if has_days(of_op) else episode_checks.all_days(session)
+                checked += episode_checks.evaluations(session, days, names)
+            yield from of_step(of_op, checked)
             return
-        context.log.info(f"{job.tables[0].name}: {days_text(days)}")
+        context.log.info(f"{table.name}: {days_text(days)}")
         try:
             result = run_job(job, session, days)
         except BadFileError as bad:
             raise _not_ingested(pipeline, bad, days) from None
-        checked = []
-        if RULES in _checked(context):
-            again = _again(pipeline, days)
-            then = (
-                once_published(pipeline)
-                if result.published
-                else once_blocked(pipeline, again, result.checks)
-            )
-            checked += rules_evaluations(main, result.checks, days, then)
+        then = (
+            once_published(pipeline)
+            if result.published
+            else once_blocked(pipeline, _again(pipeline, days), result.checks)
+        )
+        checked = [*rules_evaluations(main, result.checks, days, then)]
         if not result.published:
-            yield from with_targets(context.instance, checked)
+            yield from of_step(of_op, checked)
             raise _not_published(pipeline, job, result, days)
-        checked += _episodes(context, episode_checks, session, days)
+        if episode_checks is not None:
+            checked += episode_checks.evaluations(session, days)
         _warn_of_blocked_days(context, result)
-        for table in job.tables:
-            if asset_key(table) in selected:
-                extra: dict[date, Metadata] = {}
-                if extra_metadata is not None and asset_key(table) == main:
-                    extra |= extra_metadata(session, days)
-                lineage = column_lineage(pipeline, table, job.settings.warehouse)
-                extra[days[-1]] = {**lineage, **extra.get(days[-1], {})}
-                yield _materialized(context, table, result, days, extra)
-        yield from with_targets(context.instance, checked)
+        extra = {} if extra_metadata is None else extra_metadata(session, days)
+        lineage = column_lineage(pipeline, table, warehouse)
+        extra = {**extra, days[-1]: {**lineage, **extra.get(days[-1], {})}}
+        yield _materialized(context, table, result, extra)
+        for other in others:
+            of_days = days_with_rows(context.instance, other, result)
+            yield from materializations(pipeline, warehouse, other, result, of_days)
+        yield from of_step(of_op, checked)
 
-    return run
+    return [run, *(table_spec(pipeline, other, [main], partitions) for other in others)]
 
 
 def _materialized(
     context: dg.AssetExecutionContext,
     table: Table,
     result: JobResult,
-    days: Sequence[date],
     extra: Mapping[date, Metadata],
 ) -> dg.MaterializeResult[None]:
     key = asset_key(table)
-    for day in days:
-        metadata = {**extra.get(day, {}), **day_metadata(table, result, day)}
+    for day in result.days:
+        metadata = {
+            **extra.get(day, {}),
+            **main_metadata(table, result, day),
+            **day_metadata(table, result, day),
+        }
         context.add_asset_metadata(metadata, key, partition_key=day.isoformat())
     return dg.MaterializeResult(key, metadata=run_metadata(table, result))
 
 
-def _checked(context: dg.AssetExecutionContext) -> set[str]:
-    """The names of the checks that the run evaluates."""
-    return {key.name for key in context.selected_asset_check_keys}
-
-
-def _episodes(
-    context: dg.AssetExecutionContext,
-    checks: EpisodeChecks | None,
-    spark: SparkSession,
-    days: Sequence[date],
-) -> Iterator[dg.AssetCheckEvaluation]:
-    if checks is not None:
-        yield from checks.evaluations(spark, days, _checked(context))
-
-
 def days_of_run(context: dg.OpExecutionContext, job: Job, spark: SparkSession) -> list[date]:
     """The days of a run; all published days for a run without partitions, as of checks alone."""
-    return days_of(context.partition_keys) if _has_days(context) else published_days(job, spark)
-
-
-def _has_days(context: dg.OpExecutionContext) -> bool:
-    return context.has_partition_key or context.has_partition_key_range
+    return days_of(context.partition_keys) if has_days(context) else published_days(job, spark)
 
 
 def _not_published(

@@ -17,7 +17,7 @@ from windows_pipeline.checks.next_steps import once_published
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import source_key, table_spec
 from windows_pipeline.dagster.assets.checks import rules_evaluations, rules_spec
-from windows_pipeline.dagster.assets.event_order import Event, in_order, with_targets
+from windows_pipeline.dagster.assets.event_order import Event, in_order, of_step
 from windows_pipeline.dagster.assets.result_events import ResultEvents
 from windows_pipeline.dagster.assets.step import days_of_run
 from windows_pipeline.dagster.faults import fails_plainly
@@ -62,7 +62,7 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> Iterator[Event]:
         session = spark.spark_session
-        events = ResultEvents(pipeline, settings, session)
+        events = ResultEvents(pipeline, settings, session, context.instance)
         every: str | None = context.op_config.get("every")
         batches: list[BatchResult] = []
 
@@ -111,12 +111,12 @@ def source_assets(
 ) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     """The assets of the tables of a followed source, and the check of their rules."""
     job = RawEventsJob(pipeline, settings)
-    main = asset_key(job.tables[0])
-    days = arrival_days(pipeline)
+    table, *others = job.tables
+    main, days = asset_key(table), arrival_days(pipeline)
 
     @dg.multi_asset_check(
         name=f"{pipeline.name}__raw_events_rules",
-        specs=[rules_spec(main, job.checks, days, blocks=False)],
+        specs=[rules_spec(main, job.checks, blocks=False)],
         can_subset=True,  # otherwise Dagster requires a result without a partition
         pool=pipeline.name,
     )
@@ -128,10 +128,13 @@ def source_assets(
         checked = days_of_run(context.op_execution_context, job, session)
         found = check_published(job, session, checked)
         evaluations = rules_evaluations(main, found, checked, once_published(pipeline))
-        yield from with_targets(context.instance, evaluations)
+        yield from of_step(context.op_execution_context, evaluations)
 
-    read = [source_key(pipeline)]
-    return [*(table_spec(pipeline, table, read, days) for table in job.tables), check]
+    return [
+        table_spec(pipeline, table, [source_key(pipeline)], days),
+        *(table_spec(pipeline, other, [main], days) for other in others),
+        check,
+    ]
 
 
 def _stopped(name: str, bad: BadFileError) -> dg.Failure:

@@ -23,8 +23,9 @@ Assets = list[dg.AssetsDefinition | dg.AssetSpec]
 def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
     """Makes the assets of all tables of a pipeline, with their checks.
 
-    If a step writes several tables, they form one `dg.AssetsDefinition` with several keys. Where a
-    stream fills the tables, the source's have no step; those of windows compute days again.
+    If a step writes several tables, its asset is that of the first; the others are assets that
+    runs do not select, and that the step reports. Where a stream fills the tables, the source's
+    have no step; those of windows compute days again.
 
     Args:
         pipeline: The pipeline.
@@ -35,13 +36,12 @@ def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
     """
     made: Assets = [source_spec(pipeline)]
     if pipeline.source.by_days:
-        ingested = step(
+        made += step(
             pipeline,
             RawEventsJob(pipeline, settings),
             deps=[source_key(pipeline)],
             extra_metadata=lateness_plots(pipeline, settings),
         )
-        made.append(ingested)
     else:
         made += source_assets(pipeline, settings)
     for name in pipeline.windows:
@@ -68,7 +68,7 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
         deps=[asset_key(tables.keyed_windows)],
         extra_metadata=size_plots(pipeline, windows_name, settings),
     )
-    steps = [keyed_windows, final_windows, alerts(pipeline, windows_name, settings)]
+    made = [*keyed_windows, *final_windows, *alerts(pipeline, windows_name, settings)]
     if pipeline.windows[windows_name].trigger is not None:
         # final_windows confirms or withdraws the early warnings of firings.
         firings = step(
@@ -80,8 +80,10 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
                 asset_key(tables.final_windows),
             ],
         )
-        steps.append(firings)
-    keys = [key for step_assets in steps for key in step_assets.keys]
+        made += firings
+    steps = [assets for assets in made if isinstance(assets, dg.AssetsDefinition)]
+    reported = [asset for asset in made if isinstance(asset, dg.AssetSpec)]
+    keys = [key for assets in steps for key in assets.keys]
     condition = windows_condition(
         pipeline, windows_name, settings, asset_key(source.raw_events), keys
     )
@@ -89,5 +91,6 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
         *dg.map_asset_specs(
             lambda spec: spec.replace_attributes(automation_condition=condition), steps
         ),
+        *reported,
         corrections(pipeline, windows_name, settings),
     ]

@@ -55,7 +55,7 @@ def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
 def _rebuilt(
     context: dg.OpExecutionContext, session: SparkSession, pipeline: Pipeline, settings: Settings
 ) -> Iterator[Event]:
-    events = ResultEvents(pipeline, settings, session)
+    events = ResultEvents(pipeline, settings, session, context.instance)
     step: str | None = context.op_config.get("from")
     names = []
     for name, result in rebuild(session, pipeline, settings, step, context.log.info):
@@ -80,7 +80,7 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> Iterator[Event]:
         session = spark.spark_session
-        events = ResultEvents(pipeline, settings, session)
+        events = ResultEvents(pipeline, settings, session, context.instance)
         failed = []
         for job in all_jobs(pipeline, settings):
             name = job.tables[0].name
