@@ -95,6 +95,7 @@ class _Progress:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._cursor: str | None = None
+        self._shown = set[dg.AssetKey]()
         self._failed_days: Counter[tuple[dg.AssetCheckKey, dg.AssetCheckSeverity]] = Counter()
         # Dagster records first what the run will do on each of its days.
         self._status = Status(console, "planning a run of 366 arrival days ...", lines=console)
@@ -133,20 +134,20 @@ class _Progress:
             self._console.print(f"  {time.monotonic() - self._since:.0f} s")
         elif event.is_step_materialization:
             materialization = event.step_materialization_data.materialization
-            if materialization.partition != self._last:
+            rows, name = materialization.metadata.get("rows_of_run"), materialization.asset_key
+            if rows is None or name in self._shown:
                 return
-            rows = materialization.metadata["rows_of_run"].value
-            name = materialization.asset_key.to_user_string()
-            self._console.print(coloured("materialized", "green", f" {name}: {rows:,} rows"))
+            self._shown.add(name)
+            text = f" {name.to_user_string()}: {rows.value:,} rows"
+            self._console.print(coloured("materialized", "green", text))
         elif event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
             self._show_check(event.asset_check_evaluation_data)
 
     def _show_check(self, evaluation: dg.AssetCheckEvaluation) -> None:
         """Counts the days on which a check does not pass, and shows them with the last day."""
         check = evaluation.asset_check_key
-        if not evaluation.passed:
-            self._failed_days[check, evaluation.severity] += 1
-        if evaluation.partition != self._last:
+        if evaluation.partition is not None:
+            self._failed_days[check, evaluation.severity] += not evaluation.passed
             return
         failed = self._failed_days[check, dg.AssetCheckSeverity.ERROR]
         warned = self._failed_days[check, dg.AssetCheckSeverity.WARN]

@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 
 from definitions import build_definitions
-from tests.support.pipelines import DAYS, DERIVED, Project, day
+from tests.support.pipelines import DAYS, DERIVED, SELECTED, Project, day
 from windows_pipeline.dagster import asset_key, range_tags
 from windows_pipeline.storage.writer_lock import writing
 
@@ -23,9 +23,8 @@ class Automated:
         self.project, self.instance = project, instance
         self.definitions = build_definitions(project.settings)
         self.cursor: Any = None
-        self.tables = {asset_key(table) for table in vars(project.windows).values()} - {
-            asset_key(project.windows.corrections)
-        }
+        tables = vars(project.windows)
+        self.tables = {asset_key(tables[name]) for name in SELECTED if name in tables}
 
     def tick(self) -> set[int]:
         """The requested days, by number; all tables of the windows are requested for them."""
@@ -44,9 +43,7 @@ class Automated:
 
     def run(self, first: int, last: int, *, windows: bool) -> bool:
         """Materializes raw_events, or the tables of windows, for a range of days."""
-        source = self.project.source
-        raw = [source.raw_events, source.arrival_log, source.rejected_records]
-        keys = self.tables if windows else set(map(asset_key, raw))
+        keys = self.tables if windows else {asset_key(self.project.source.raw_events)}
         result = self.definitions.resolve_job_def("flights_all").execute_in_process(
             instance=self.instance,
             asset_selection=list(keys),
@@ -150,7 +147,7 @@ def test_a_day_that_a_run_still_computes_is_not_requested(automated: Automated) 
 
 
 def test_tables_are_those_of_the_windows(automated: Automated) -> None:
-    """Neither raw_events nor corrections has a condition: no day is ingested or corrected so."""
+    """No other has a condition: no day is ingested so, and a step reports its other tables."""
     graph = automated.definitions.resolve_asset_graph()
     with_condition = {
         key
@@ -158,5 +155,5 @@ def test_tables_are_those_of_the_windows(automated: Automated) -> None:
         if graph.get(key).automation_condition is not None and key.path[0] == "flights"
     }
     assert automated.tables <= with_condition
-    assert {key.path[-1] for key in with_condition} >= set(DERIVED)
-    assert not {key.path[-1] for key in with_condition} & {"raw_events", "corrections"}
+    others = {"raw_events", "corrections", *DERIVED} - set(SELECTED[1:])
+    assert not {key.path[-1] for key in with_condition} & others

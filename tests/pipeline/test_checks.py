@@ -215,7 +215,7 @@ def what_fails(
     evaluation = next(
         found
         for found in result.get_asset_check_evaluations()
-        if found.check_name == "rules" and not found.passed
+        if found.check_name == "rules" and not found.passed and found.partition
     )
     sample = evaluation.metadata[f"{name}_sample"]
     assert isinstance(sample, dg.TableMetadataValue)

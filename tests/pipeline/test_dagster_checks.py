@@ -6,14 +6,16 @@ import dagster as dg
 import pytest
 
 from tests.support.alert_ids import digest
+from tests.support.pipelines import materializations
 from tests.support.small_project import HEADER, TUMBLING, SmallProject
-from windows_pipeline.dagster import build_definitions
+from windows_pipeline.dagster import build_definitions, range_tags
 
 FIRST, SECOND = "2026-11-01", "2026-11-02"
 RULES = {"many": {"when": "c >= 1", "severity": "c"}, "huge": {"when": "c > 5", "severity": 1}}
 DAY_1 = f"{HEADER}a,0,1\na,1,-2\nb,2,7\na,12,9\n"
 DAY_2 = f"{HEADER}z,1000,5\n"
 Evaluations = dict[tuple[str, str, str | None], dg.AssetCheckEvaluation]
+"""By asset, check and day; a check's summary has no day."""
 
 
 @pytest.fixture
@@ -27,14 +29,14 @@ def landed(project: SmallProject, monkeypatch: pytest.MonkeyPatch) -> SmallProje
     return project
 
 
-def evaluations(project: SmallProject, instance: dg.DagsterInstance) -> Evaluations:
-    """Those of a run of both days."""
+def of_both_days(project: SmallProject, instance: dg.DagsterInstance) -> dg.ExecuteInProcessResult:
+    """A run of the job of days."""
     defs = build_definitions([project.pipeline], project.settings)
-    tags = {
-        "dagster/asset_partition_range_start": FIRST,
-        "dagster/asset_partition_range_end": SECOND,
-    }
-    result = defs.resolve_job_def("p_all").execute_in_process(instance=instance, tags=tags)
+    job = defs.resolve_job_def("p_all")
+    return job.execute_in_process(instance=instance, tags=range_tags(FIRST, SECOND))
+
+
+def evaluations(result: dg.ExecuteInProcessResult) -> Evaluations:
     return {
         (found.asset_key.to_user_string(), found.check_name, found.partition): found
         for found in result.get_asset_check_evaluations()
@@ -47,7 +49,7 @@ def rows_of(evaluation: dg.AssetCheckEvaluation, name: str) -> list[dict[str, ob
     return [dict(record.data) for record in shown.records]
 
 
-def test_each_day_has_its_rules_and_episodes(landed: SmallProject) -> None:
+def test_days_that_fail_have_their_rules_and_episodes(landed: SmallProject) -> None:
     """Rules A5, E5: a warning of the first day is none of the second's; both days by hand.
 
     On the first day the windows from 0 to 10 close; the second day closes that from 10 to 20,
@@ -55,19 +57,20 @@ def test_each_day_has_its_rules_and_episodes(landed: SmallProject) -> None:
     """
     project = landed
     with dg.DagsterInstance.ephemeral() as instance:
-        found = evaluations(project, instance)
+        result = of_both_days(project, instance)
+        found = evaluations(result)
         keys = build_definitions([project.pipeline], project.settings)
         wanted = keys.resolve_asset_graph().asset_check_keys
         assert {found[:2] for found in found} == {
             (key.asset_key.to_user_string(), key.name) for key in wanted
         }
-        assert {day for _, _, day in found} == {FIRST, SECOND}
         executed = instance.event_log_storage.get_asset_check_execution_history(
             dg.AssetCheckKey(dg.AssetKey(["p", "w", "alerts"]), "alert_many"), limit=9
         )
         assert {(one.partition, one.status.value) for one in executed} == {
             (FIRST, "FAILED"),
             (SECOND, "FAILED"),
+            (None, "FAILED"),
         }
 
     raw = found["p/raw_events", "rules", FIRST]
@@ -82,22 +85,40 @@ def test_each_day_has_its_rules_and_episodes(landed: SmallProject) -> None:
         "windows-pipeline check p",
     ):
         assert named in step
-    assert "next" not in found["p/raw_events", "rules", SECOND].metadata
-    accounted = {
-        name: found["p/w/keyed_windows", "rules", FIRST].metadata[name].value
-        for name in ("ingested", "counted", "pending", "late", "rejected")
+    numbers = {"ingested": 4, "counted": 4, "pending": 0, "late": 0, "rejected": 0}
+    of_others = {"late_records": 0, "failed_windows": 0}
+    made = {
+        (one.asset_key.to_user_string(), one.partition): one.metadata
+        for one in materializations(result)
     }
-    assert accounted == {"ingested": 4, "counted": 4, "pending": 0, "late": 0, "rejected": 0}
-    assert {at for at, one in found.items() if not one.passed} == {
+    shown = made["p/w/keyed_windows", FIRST]
+    assert {name: shown[name].value for name in numbers | of_others} == numbers | of_others
+    # No table beside the first one of a step has rows, but for the arrival log.
+    assert {key for key, _ in made} == {
+        *("p/raw_events", "p/arrival_log"),
+        *(f"p/w/{table}" for table in ("keyed_windows", "final_windows", "alerts")),
+    }
+    assert {at for at in found if at[2] is not None} == {
         ("p/raw_events", "rules", FIRST),
         ("p/w/alerts", "alert_many", FIRST),
         ("p/w/alerts", "alert_many", SECOND),
     }
+    said = {at[:2]: one.description for at, one in found.items() if at[2] is None}
+    assert said["p/raw_events", "rules"] == (
+        f"1 day stands with a warning; {FIRST}: not_negative failed"
+    )
+    assert str(said["p/w/alerts", "alert_many"]).startswith(
+        f"2 days stand with a warning; {SECOND}: 1 episode, the worst: "
+    )
+    assert said["p/w/alerts", "alert_huge"] == f"no day stands failed; {SECOND}: no episode"
+    assert str(said["p/w/final_windows", "rules"]).startswith(
+        f"no day stands failed; {SECOND}: all "
+    )
 
     many = found["p/w/alerts", "alert_many", FIRST]
     assert many.severity == dg.AssetCheckSeverity.WARN
     assert many.description == (
-        "2 episodes, the worst: a, from 1970-01-01 00:00:00 to 1970-01-01 00:00:00.010, "
+        f"{FIRST}: 2 episodes, the worst: a, from 1970-01-01 00:00:00 to 1970-01-01 00:00:00.010, "
         f"severity 2, still open at the close of {FIRST}"
     )
     columns = ("key", "from", "to", "length", "state", "alerts", "severity")
@@ -127,17 +148,21 @@ def test_a_day_that_a_missing_day_blocks_is_not_without_episodes(landed: SmallPr
         every = build_definitions([pipeline], landed.settings).resolve_job_def("p_all")
         run = every.execute_in_process(instance=instance, partition_key=SECOND)
         many, huge = [
-            one for one in run.get_asset_check_evaluations() if one.check_name.startswith("alert_")
+            one
+            for one in run.get_asset_check_evaluations()
+            if one.check_name.startswith("alert_") and one.partition is not None
         ]
         for blocked in (many, huge):
             assert (blocked.passed, blocked.severity) == (False, dg.AssetCheckSeverity.WARN)
             assert blocked.description == (
-                f"not known yet: nothing closes before the raw day {FIRST} is ingested"
+                f"{SECOND}: not known yet: nothing closes before the raw day {FIRST} is ingested"
             )
         (landed.folder / "later").rename(landed.folder / "data" / FIRST)
-        found = evaluations(landed, instance)
-    assert str(found["p/w/alerts", "alert_many", SECOND].description).startswith("1 episode, ")
-    assert found["p/w/alerts", "alert_huge", SECOND].description == "no episode"
+        found = evaluations(of_both_days(landed, instance))
+    many = found["p/w/alerts", "alert_many", SECOND]
+    assert str(many.description).startswith(f"{SECOND}: 1 episode, ")
+    assert found["p/w/alerts", "alert_huge", SECOND].description == f"{SECOND}: no episode"
+    assert found["p/w/alerts", "alert_huge", None].passed
 
 
 def test_a_silence_lasts_until_the_next_record(
@@ -154,7 +179,7 @@ def test_a_silence_lasts_until_the_next_record(
     project.land(2, f"{HEADER}a,50,1\nz,1000,1\n")
     monkeypatch.chdir(project.folder)
     with dg.DagsterInstance.ephemeral() as instance:
-        found = evaluations(project, instance)
+        found = evaluations(of_both_days(project, instance))
     columns = ("key", "from", "to", "length", "state", "severity")
     shown = {
         day: [
@@ -278,7 +303,9 @@ def _ms(text: str) -> int:
 def quiet(result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:
     """The evaluations of `alert_quiet` in a run, by day; each day has at most one."""
     of_check = [
-        one for one in result.get_asset_check_evaluations() if one.check_name == "alert_quiet"
+        one
+        for one in result.get_asset_check_evaluations()
+        if one.check_name == "alert_quiet" and one.partition is not None
     ]
     found = {str(one.partition): one for one in of_check}
     assert len(found) == len(of_check)
@@ -294,6 +321,8 @@ def stored(instance: dg.DagsterInstance) -> dict[str, dg.AssetCheckEvaluation]:
         assert record.event is not None
         assert record.event.dagster_event is not None
         evaluation = record.event.dagster_event.asset_check_evaluation_data
+        if evaluation.partition is None:
+            continue
         found.setdefault(str(evaluation.partition), evaluation)
     return found
 
@@ -341,7 +370,7 @@ def test_each_day_lists_the_silences_that_go_on(
         assert listed(stored(instance)) == wanted
         said = str(stored(instance)["2026-11-04"].description)
         assert said == (
-            "3 episodes (2 of earlier days), the worst: b, from 1970-01-01 00:00:00.006 to "
+            "2026-11-04: 3 episodes (2 of earlier days), the worst: b, from 1970-01-01 00:00:00.006 to "
             "1970-01-01 00:00:00.130, severity 12.4, still silent at the close of 2026-11-04"
         )
 

@@ -183,11 +183,7 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
                 dg.AssetKey(["carriers", *table])
                 for table in (
                     ["raw_events"],
-                    ["rejected_records"],
-                    ["arrival_log"],
                     ["carrier_three_hours", "keyed_windows"],
-                    ["carrier_three_hours", "late_records"],
-                    ["carrier_three_hours", "failed_windows"],
                     ["carrier_three_hours", "final_windows"],
                     ["carrier_three_hours", "alerts"],
                 )
@@ -215,9 +211,9 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
 def test_windows_with_a_trigger_have_firings_which_the_demo_leaves_out() -> None:
     job = defs.resolve_job_def("flights_all")
     every = {key.to_user_string() for key in job.asset_layer.executable_asset_keys}
-    derived = {"keyed_windows", "late_records", "failed_windows", "final_windows", "alerts"}
-    fired = {"firings", "early_warnings"}
-    shared = {f"flights/{name}" for name in ("raw_events", "rejected_records", "arrival_log")}
+    derived = {"keyed_windows", "final_windows", "alerts"}
+    fired = {"firings"}
+    shared = {"flights/raw_events"}
     hourly = {f"flights/hourly/{name}" for name in derived}
     by_hour = {f"flights/by_hour/{name}" for name in derived | fired}
     of_carriers = {

@@ -206,7 +206,7 @@ def test_dagster_shows_and_runs_them(
     found = {
         (evaluation.metadata["failed_rules"].value, evaluation.severity, evaluation.partition)
         for evaluation in result.get_asset_check_evaluations()
-        if not evaluation.passed and evaluation.check_name == "rules"
+        if not evaluation.passed and evaluation.check_name == "rules" and evaluation.partition
     }
     warn, error = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
     assert {found[:2] for found in found} == {("not_negative", warn), ("few", error)}, found
@@ -227,7 +227,7 @@ def test_dagster_shows_and_runs_them(
     (raw,) = (
         evaluation
         for evaluation in result.get_asset_check_evaluations()
-        if "not_negative_sample" in evaluation.metadata
+        if "not_negative_sample" in evaluation.metadata and evaluation.partition
     )
     sample = raw.metadata["not_negative_sample"]
     assert isinstance(sample, dg.TableMetadataValue)

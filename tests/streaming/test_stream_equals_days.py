@@ -175,12 +175,11 @@ def run_in_dagster(own: Settings) -> dg.ExecuteInProcessResult:
 
 
 def assert_checked(own: Settings, ran: dg.ExecuteInProcessResult) -> None:
-    """Requires that every check ran, for a day, and passed."""
+    """Requires that every check ran, and no day failed."""
     wanted = build_definitions(own).resolve_asset_graph().asset_check_keys
     found = ran.get_asset_check_evaluations()
-    assert {one.asset_check_key for one in found} == wanted
-    assert all(one.partition for one in found)
-    assert failed_checks(ran) == set()
+    assert {one.asset_check_key for one in found if one.partition is None} == wanted
+    assert all(one.passed for one in found)
 
 
 def the_source_is_checked_in_dagster(own: Settings) -> None:
@@ -189,12 +188,13 @@ def the_source_is_checked_in_dagster(own: Settings) -> None:
     every_asset = build_definitions(own).resolve_implicit_global_asset_job_def()
     job = every_asset.get_subset(asset_selection=set(), asset_check_selection={check})
     with dg.DagsterInstance.ephemeral() as instance:
-        every = job.execute_in_process(instance=instance).get_asset_check_evaluations()
-        newest = max(str(one.partition) for one in every)
-        (one,) = job.execute_in_process(
+        (every,) = job.execute_in_process(instance=instance).get_asset_check_evaluations()
+        newest = str(every.description).split("; ")[1].partition(":")[0]
+        of_newest = job.execute_in_process(
             instance=instance, partition_key=newest
         ).get_asset_check_evaluations()
-    assert (one.check_name, one.partition, one.passed) == ("rules", newest, True)
+    found = [(one.check_name, one.partition, one.passed) for one in (every, *of_newest)]
+    assert found == [("rules", day, True) for day in (None, newest, None)]
 
 
 def days_are_computed_again_in_dagster(

@@ -49,8 +49,12 @@ def test_an_edited_definition_changes_the_version_of_its_tables_alone(tmp_path: 
     assert changed == {key for key in before if key.startswith("flights/hourly/")}
 
 
-def test_a_check_has_the_days_of_its_asset(tmp_path: Path) -> None:
-    """So Dagster plans an evaluation a day, and its pages say which day one is of."""
+def test_the_job_of_days_plans_no_check_but_those_of_a_stream(tmp_path: Path) -> None:
+    """Otherwise Dagster shows each day without an evaluation as skipped.
+
+    Nor has a check days of its own: of such a check the list and the graph show another state than
+    the page. A stream's raw_events have no step that checks them.
+    """
     (tmp_path / "flights.yaml").write_text(FLIGHTS)
     streamed = FLIGHTS.replace("source:\n", "source:\n  stream: true\n", 1)
     (tmp_path / "other.yaml").write_text(streamed.replace("name: flights", "name: other", 1))
@@ -58,8 +62,13 @@ def test_a_check_has_the_days_of_its_asset(tmp_path: Path) -> None:
     graph = definitions.resolve_asset_graph()
     checks = [graph.get_check_spec(key) for key in graph.asset_check_keys]
     assert {spec.key.asset_key.path[0] for spec in checks} == {"flights", "other"}
-    for spec in checks:
-        assert spec.partitions_def == graph.get(spec.key.asset_key).partitions_def
+    assert {spec.partitions_def for spec in checks} == {None}
+    planned = {
+        name: definitions.resolve_job_def(f"{name}_all").asset_layer.asset_graph.asset_check_keys
+        for name in ("flights", "other")
+    }
+    raw = dg.AssetCheckKey(dg.AssetKey(["other", "raw_events"]), "rules")
+    assert planned == {"flights": set(), "other": {raw}}
 
 
 def test_a_column_says_of_which_raw_columns_it_is_made(tmp_path: Path) -> None:

@@ -81,7 +81,8 @@ def standing_failed(
                 before = store.get_asset_check_execution_history(
                     check, limit=1, status=COMPLETED, partition_filter=PartitionKeyFilter(key=day)
                 )
-                days |= {day: one.evaluation for one in before if one.status == Status.FAILED}
+                if before and before[0].status == Status.FAILED:
+                    days[day] = before[0].evaluation
         if days.keys() - set(evaluated):
             records = store.get_asset_check_execution_history(
                 check, limit=_MOST_READ, status={Status.FAILED}
