@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import dagster as dg
 import pytest
 
@@ -138,6 +140,33 @@ def test_days_that_fail_have_their_rules_and_episodes(landed: SmallProject) -> N
     status, said = project.call(*command[1:])
     assert status == 0, said
     assert "9.0" in said
+
+
+def test_a_run_of_ten_days_stores_so_many_events(
+    project: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change that stores more changes the numbers here.
+
+    One day has a rejected and a late record; two days close a window with an episode.
+    """
+    project.declare({**TUMBLING, "alerts": {"pair": {"when": "c = 2", "severity": 1}, **RULES}})
+    for day in range(1, 11):
+        more = f"a,{day * 10},1\n" * (day in {3, 5}) + "a,1,1\n,,\n" * (day == 4)
+        project.land(day, f"{HEADER}a,{day * 10},1\n{more}")
+    monkeypatch.chdir(project.folder)
+    with dg.DagsterInstance.ephemeral() as instance:
+        defs = build_definitions([project.pipeline], project.settings)
+        job = defs.resolve_job_def("p_all")
+        run = job.execute_in_process(instance=instance, tags=range_tags(FIRST, "2026-11-10"))
+        logged = instance.all_logs(run.run_id)
+    events = Counter(str(one.dagster_event_type) for one in logged)
+    of_tables = Counter(str(one.asset_key.path[-1]) for one in materializations(run))
+    assert of_tables == {
+        **dict.fromkeys(("raw_events", "keyed_windows", "final_windows", "alerts"), 10),
+        **{"arrival_log": 10, "rejected_records": 1, "late_records": 1},
+    }
+    print(events)
+    assert events == {}
 
 
 def test_a_day_that_a_missing_day_blocks_is_not_without_episodes(landed: SmallProject) -> None:
@@ -370,8 +399,8 @@ def test_each_day_lists_the_silences_that_go_on(
         assert listed(stored(instance)) == wanted
         said = str(stored(instance)["2026-11-04"].description)
         assert said == (
-            "2026-11-04: 3 episodes (2 of earlier days), the worst: b, from 1970-01-01 00:00:00.006 to "
-            "1970-01-01 00:00:00.130, severity 12.4, still silent at the close of 2026-11-04"
+            "2026-11-04: 3 episodes (2 of earlier days), the worst: b, "
+            "from 1970-01-01 00:00:00.006 to 1970-01-01 00:00:00.130, severity 12.4, still silent at the close of 2026-11-04"
         )
 
         made["days"].land(2, _csv([("b", 50), ("z", 60)]))
