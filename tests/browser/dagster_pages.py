@@ -156,7 +156,7 @@ class DagsterPages:
         """The newest evaluation of a check for a day, in the history of the check's page."""
         self.open_check(asset, check)
         self._page.get_by_text("Execution history", exact=True).click()
-        of_day = self._page.get_by_role("cell", name=str(day), exact=True)
+        of_day = self._page.get_by_text(re.compile(f"^{day}: "))
         return self._page.locator("tr").filter(has=of_day).first
 
     def open_check(self, asset: str, check: str) -> None:

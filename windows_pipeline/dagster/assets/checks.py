@@ -65,7 +65,7 @@ def rules_evaluations(
         metadata = {
             **({NEXT: dg.MetadataValue.text(next_step(day))} if failed else {}),
             "rules": dg.MetadataValue.md(_rules_of(results, day)),
-            **numbers_of(results, day),
+            **day_numbers(results, day),
         }
         yield _evaluation(asset, results, failed, metadata, day)
 
@@ -157,7 +157,7 @@ def _failing(found: CheckResult, day: date) -> int:
     return found.failing_by_arrival_unit.get(day, 0)
 
 
-def numbers_of(results: Sequence[CheckResult], day: date) -> dict[str, dg.MetadataValue]:
+def day_numbers(results: Sequence[CheckResult], day: date) -> dict[str, dg.MetadataValue]:
     """The numbers that the rules of a day compare, such as its ingested and counted records."""
     return dict(
         _number(name, number)

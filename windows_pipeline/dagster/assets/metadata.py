@@ -9,7 +9,7 @@ import dagster as dg
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from windows_pipeline.dagster.assets.checks import numbers_of
+from windows_pipeline.dagster.assets.checks import day_numbers
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming import BatchResult
@@ -64,7 +64,7 @@ def main_metadata(table: Table, result: JobResult, day: date) -> Metadata:
         for name, rows in others.items()
         if not name.startswith("_")  # of bookkeeping
     }
-    return counts | numbers_of(result.checks, day)
+    return counts | day_numbers(result.checks, day)
 
 
 def batch_metadata(batches: Sequence[BatchResult]) -> Metadata:
