@@ -20,7 +20,8 @@ from pyspark.sql import functions as F
 
 from tests.support.radix_batches import cut_up, sorted_as_by_spark
 from tests.support.spark_cases import PROPERTY
-from windows_pipeline.engine.radix_sort import SORT_KEY, groups_in_order, in_radix_order
+from windows_pipeline.engine.radix_sort import groups_in_order, in_radix_order
+from windows_pipeline.kernels.order import SORT_KEY
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
 NAN = float("nan")

@@ -9,7 +9,8 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.engine.radix_sort import SORT_KEY
+from windows_pipeline.kernels.groups import group_starts
+from windows_pipeline.kernels.order import SORT_KEY
 
 
 def cut_up(
@@ -29,3 +30,10 @@ def sorted_as_by_spark(records: pa.RecordBatch, hashes: np.ndarray) -> pa.Record
     sort_keys = (hashes << 40) | (time_ms & (2**40 - 1))
     order = pa.array(np.argsort(sort_keys, kind="stable"))
     return records.append_column(SORT_KEY, pa.array(sort_keys)).take(order)
+
+
+def with_sort_key(batch: pa.RecordBatch, group: Sequence[str]) -> pa.RecordBatch:
+    """Records by group, with numbers of the groups as Spark's sort keys."""
+    starts = group_starts(pa.Table.from_batches([batch]), group)
+    numbers = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return batch.append_column(SORT_KEY, pa.array(numbers))

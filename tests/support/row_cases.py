@@ -17,6 +17,7 @@ from tests.support.oracle.rows import (
     Session,
     TumblingBlock,
 )
+from tests.support.radix_batches import with_sort_key
 from windows_pipeline.windows.frames.bounds import FrameUnit
 from windows_pipeline.windows.frames.row_windows import (
     RowWindow,
@@ -108,7 +109,7 @@ def batches_of_rows(
         }
         for row in sorted(rows, key=order)
     ]
-    whole = pa.RecordBatch.from_pylist(listed, SCHEMA)
+    whole = with_sort_key(pa.RecordBatch.from_pylist(listed, SCHEMA), ["_computed_day", "key"])
     positions = sorted(cut % (len(rows) + 1) for cut in cuts)
     for start, end in pairwise([0, *positions, len(rows)]):
         yield whole.slice(start, end - start)

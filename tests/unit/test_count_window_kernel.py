@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from tests.support.cases import read_cases
 from tests.support.oracle.aggregates import aggregate
 from tests.support.oracle.count import count_windows, values_of
+from tests.support.radix_batches import with_sort_key
 from tests.support.spark_cases import PROPERTY, aggregates_of
 from windows_pipeline.aggregates import Aggregate, UserAggregate
 from windows_pipeline.engine.count_kernel import CountKernel
+from windows_pipeline.kernels.order import SORT_KEY
 from windows_pipeline.windows import CountWindows
 
 FUNCTIONS = (
@@ -51,11 +53,16 @@ def batches(rows: Sequence[tuple[Any, ...]], cuts: Sequence[int]) -> Iterator[pa
         [dict(zip(SCHEMA.names, row, strict=True)) for row in ordered], SCHEMA
     )
     positions = [0, *sorted(cut % (len(ordered) + 1) for cut in cuts), len(ordered)]
-    return (whole.slice(a, b - a) for a, b in pairwise(positions))
+    numbered = with_sort_key(whole, ["_computed_day", "key"])
+    return (numbered.slice(a, b - a) for a, b in pairwise(positions))
 
 
 def run(kernel: CountKernel, records: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
-    return [row for batch in kernel(records) for row in batch.to_pylist()]
+    numbered = (
+        batch if SORT_KEY in batch.schema.names else with_sort_key(batch, ["_computed_day", "key"])
+        for batch in records
+    )
+    return [row for batch in kernel(numbered) for row in batch.to_pylist()]
 
 
 @settings(PROPERTY, max_examples=100)

@@ -29,6 +29,7 @@ from tests.support.oracle.definitions import (
     is_closed,
 )
 from tests.support.oracle.firings import Policy, firings
+from tests.support.radix_batches import with_sort_key
 from tests.support.spark_cases import PROPERTY
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Position
@@ -161,7 +162,8 @@ def fired(
     types |= {"_computed_day": pa.int32(), "key": pa.string(), "_is_new": pa.bool_()}
     types["merged_as"] = pa.string()
     schema = pa.schema([(name, types[name]) for name in by_key[0]])
-    for batch in kernel(iter([pa.RecordBatch.from_pylist(by_key, schema)])):
+    whole = with_sort_key(pa.RecordBatch.from_pylist(by_key, schema), ["_computed_day", "key"])
+    for batch in kernel(iter([whole])):
         for row in batch.to_pylist():
             ids = (row["_window_start_ms"], row["_window_end_ms"], row["firing_id"], row["reason"])
             held = (row["_stream_time_ms"], tuple(sorted(row["listed"])), row["is_final"])

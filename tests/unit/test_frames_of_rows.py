@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.oracle.rows import Row, RowsAround, window_of
 from tests.support.pipeline_texts import FLIGHTS, line_of, load_text, problems_of
+from tests.support.radix_batches import with_sort_key
 from tests.support.row_cases import SCHEMA
 from windows_pipeline.aggregates import Aggregate, Function, parse_aggregate
 from windows_pipeline.config import definition_changes, table_definition
@@ -294,6 +295,7 @@ def test_the_kernel_computes_each_aggregate_over_its_frames() -> None:
         ["key"],
         aggregates,
         ["arrival"],
+        ["arrival"],
         frames=[(windows[name],) for name in frames],
         with_failed=True,
     )
@@ -301,7 +303,7 @@ def test_the_kernel_computes_each_aggregate_over_its_frames() -> None:
     columns |= {"key": [row.key for row in rows], "whole": [row.values["whole"] for row in rows]}
     columns |= {"_event_time_ms": [row.time for row in rows]}
     columns |= {"arrival": [row.arrival for row in rows]}
-    batch = pa.RecordBatch.from_pydict(columns, SCHEMA)
+    batch = with_sort_key(pa.RecordBatch.from_pydict(columns, SCHEMA), ["_computed_day", "key"])
     found = [row for made in kernel(iter([batch])) for row in made.to_pylist()]
     for row, result in zip(rows, found, strict=True):
         wanted: list[Any] = []

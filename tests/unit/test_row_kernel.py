@@ -19,6 +19,7 @@ from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
 from windows_pipeline.engine.record_shards import ROWS_BEFORE
 from windows_pipeline.engine.row_kernel import GROUP_ROWS, NUMBER, RowKernel
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD
+from windows_pipeline.kernels.order import SORT_KEY
 from windows_pipeline.tuning import TUNING, Tuning
 
 JOINED = UserAggregate(
@@ -43,7 +44,7 @@ def run(
     tuning: Tuning = TUNING,
 ) -> list[dict[str, Any]]:
     window = window_of_definition(definition)
-    kernel = RowKernel({0: window}, ["key"], aggregates, ["arrival"], tuning=tuning)
+    kernel = RowKernel({0: window}, ["key"], aggregates, ["arrival"], ["arrival"], tuning=tuning)
     batches = kernel(batches_of_rows(rows, window, cuts or []))
     names = ["arrival", "_window_start_ms", "_window_end_ms", *(one.name for one in aggregates)]
     return [row for batch in batches for row in batch.rename_columns(names).to_pylist()]
@@ -106,7 +107,7 @@ def test_copies_of_rows_in_a_time_shard_have_no_result() -> None:
     (batch,) = batches_of_rows(rows, window)
     sharded = batch.append_column(IN_HOME_SHARD, pa.array([False, False, True, True, False, True]))
     total = [Aggregate("total", Function.SUM, "whole")]
-    kernel = RowKernel({0: window}, ["key"], total, ["arrival"])
+    kernel = RowKernel({0: window}, ["key"], total, ["arrival"], ["arrival"])
     answered = [
         (row["arrival"], row["result_0"]) for b in kernel(iter([sharded])) for row in b.to_pylist()
     ]
@@ -121,7 +122,7 @@ def test_blocks_and_numbers_go_on_from_shard_to_shard() -> None:
     sharded = batch.append_column(IN_HOME_SHARD, pa.array([False, False, True, True, True]))
     sharded = sharded.append_column(ROWS_BEFORE, pa.array([4] * 5))
     total = [Aggregate("total", Function.SUM, "whole")]
-    kernel = RowKernel({0: window}, ["key"], total, ["arrival"], with_numbers=True)
+    kernel = RowKernel({0: window}, ["key"], total, ["arrival"], ["arrival"], with_numbers=True)
     answered = [
         (row["arrival"], row["result_0"], row[NUMBER], row[GROUP_ROWS])
         for each in kernel(iter([sharded]))
@@ -167,11 +168,12 @@ def test_a_block_of_arrivals_costs_no_more_where_times_fall() -> None:
             "_event_time_ms": np.arange(size)[::-1].copy(),
             "arrival": np.arange(size),
             "real": np.arange(size) / 7,
+            SORT_KEY: np.zeros(size, np.int64),
         }
     )
     functions = (Function.FIRST, Function.LAST, Function.MIN, Function.SUM)
     of = [Aggregate(str(function), function, "real") for function in functions]
-    kernel = RowKernel({0: window_of_definition(CountBlock(size))}, ["key"], of, ["arrival"])
+    kernel = RowKernel({0: window_of_definition(CountBlock(size))}, ["key"], of, ["arrival"], ["arrival"])
     *_, end = [batch.slice(batch.num_rows - 1) for batch in kernel(iter(table.to_batches()))]
     last_value = (size - 1) / 7
     # The last to arrive has the first of all times.

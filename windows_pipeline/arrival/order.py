@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 ORDERED_WITHIN = ["arrival_unit", "source_partition"]
@@ -41,7 +41,8 @@ def in_arrival_order(
     """
     within = ORDERED_WITHIN if stretch is None else [*ORDERED_WITHIN, stretch]
     columns = [name for name in accepted.columns if name != stretch]
-    order = Window.partitionBy(*within).orderBy(*order_of_arrival(columns, arrival))
+    order_by = [F.col(f"`{name}`") for name in order_of_arrival(columns, arrival)]
+    order = Window.partitionBy(*within).orderBy(*order_by)
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return accepted.select(
         "*",
@@ -50,8 +51,8 @@ def in_arrival_order(
     )
 
 
-def order_of_arrival(columns: Sequence[str], arrival: str | None) -> list[Column]:
+def order_of_arrival(columns: Sequence[str], arrival: str | None) -> list[str]:
     """The columns that order an arrival unit's source partition, most significant first."""
     leading = ["file" if arrival is None else arrival, "_event_time_ms"]
     others = [name for name in columns if name not in {*leading, *ORDERED_WITHIN, *_CARRIED}]
-    return [F.col(f"`{name}`") for name in dict.fromkeys(leading + others)]
+    return list(dict.fromkeys(leading + others))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -20,6 +20,7 @@ from windows_pipeline.arrival.order import ORDERED_WITHIN, order_of_arrival
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.groups import group_starts
+from windows_pipeline.kernels.order import require_order
 
 _LOG = logging.getLogger(__name__)
 RANGE = "_range"
@@ -126,7 +127,7 @@ def with_bases(numbered: DataFrame, stretch: str, sums: Iterable[RangeSum]) -> D
 
 
 def numbered_in_ranges(
-    records: DataFrame, within: Sequence[str], order: Sequence[Column], ranges: int
+    records: DataFrame, within: Sequence[str], order: Sequence[str], ranges: int
 ) -> DataFrame:
     """Cuts the whole order into ranges, and numbers the records within each.
 
@@ -143,12 +144,13 @@ def numbered_in_ranges(
         The records with `_range` (int), `offset` and `_running_max_ms` (bigint, ms).
     """
     _LOG.info("sorting records in %d ranges", ranges)
-    whole = [*map(F.col, within), *order]
+    whole = [*within, *order]
     if "original" in records.columns:  # rejected records tie in all other columns
-        whole.append(F.col("original"))
+        whole.append("original")
+    columns = [F.col(f"`{name}`") for name in whole]
     in_ranges = (
-        records.repartitionByRange(ranges, *whole)
-        .sortWithinPartitions(*whole)
+        records.repartitionByRange(ranges, *columns)
+        .sortWithinPartitions(*columns)
         .withColumn(RANGE, F.spark_partition_id())
     )
     schema = T.StructType(
@@ -158,7 +160,7 @@ def numbered_in_ranges(
             T.StructField("_running_max_ms", T.LongType()),
         ]
     )
-    return in_ranges.mapInArrow(partial(_numbered_batches, list(within)), schema)
+    return in_ranges.mapInArrow(partial(_numbered_batches, list(within), whole), schema)
 
 
 def bases_of(sums: Iterable[RangeSum]) -> list[RangeBase]:
@@ -181,16 +183,24 @@ def bases_of(sums: Iterable[RangeSum]) -> list[RangeBase]:
 
 
 def _numbered_batches(
-    within: list[str], batches: Iterator[pa.RecordBatch]
+    within: list[str], order: list[str], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Adds `offset` and `_running_max_ms` to the sorted records of a range."""
+    """Adds `offset` and `_running_max_ms` to the sorted records of a range.
+
+    Raises:
+        RuntimeError: The records are not sorted by `order`.
+    """
     last_key: tuple[object, ...] = ()
+    last: list[pa.RecordBatch] = []
     rows, largest_ms = 0, _NOTHING_MS
     for batch in batches:
         if not batch.num_rows:
             continue
         if _key(batch, 0, within) != last_key:
             rows, largest_ms = 0, _NOTHING_MS
+        with_last = pa.Table.from_batches([*last, batch.select(order)])
+        require_order(with_last, np.array([0, with_last.num_rows]), order)
+        last = [batch.select(order).slice(batch.num_rows - 1)]
         starts = group_starts(pa.Table.from_batches([batch]), within)
         time_ms = np.array(batch.column("_event_time_ms").fill_null(_NOTHING_MS), np.int64)
         offset, running_ms = _numbered(starts, time_ms, rows, largest_ms)

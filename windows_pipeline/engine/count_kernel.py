@@ -13,6 +13,7 @@ import pyarrow as pa
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows, parts_of
 from windows_pipeline.kernels.groups import CHUNK_ROWS, group_starts
+from windows_pipeline.kernels.order import in_order, require_order
 from windows_pipeline.kernels.windows.count import CountedGroups
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.windows.count_windows import CountWindows
@@ -37,11 +38,11 @@ class CountKernel:
         self._chunk_rows = chunk_rows
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes records sorted by computed day, keys and offset."""
+        """Takes a partition's batches as `in_group_order` sorts them, by offset."""
         buffered: list[pa.RecordBatch] = []
         buffered_rows, least_rows = 0, self._chunk_rows
         skipped = done = 0
-        for batch in batches:
+        for batch in in_order(batches):
             buffered.append(batch)
             buffered_rows += batch.num_rows
             if buffered_rows < least_rows:
@@ -61,7 +62,7 @@ class CountKernel:
     def _groups(self, table: pa.Table, skipped: int, done: int) -> CountedGroups:
         """The groups of a table; the first one may have begun in an earlier table."""
         starts = group_starts(table, self._by)
-        self._require_order(table)
+        self._require_order(table, starts)
         days = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
         distinct_days, spec_of = np.unique(days, return_inverse=True)
         specs = [self._computed_days[int(day)] for day in distinct_days]
@@ -99,7 +100,7 @@ class CountKernel:
             columns["failed"] = records.failed()
         return pa.RecordBatch.from_pydict(columns)
 
-    def _require_order(self, table: pa.Table) -> None:
+    def _require_order(self, table: pa.Table, starts: np.ndarray) -> None:
         """Refuses records whose order of arrival is not known."""
         if table.column("offset").null_count:
             missing = int(np.flatnonzero(np.asarray(table.column("offset").is_null()))[0])
@@ -107,11 +108,10 @@ class CountKernel:
                 f"{self._describe(table, missing)} has no position in the order of arrival; name a "
                 "column that orders arrival and has no nulls"
             )
-        starts = group_starts(table, [*self._by, "offset"])
-        duplicates = np.flatnonzero(np.diff(starts) > 1)
+        duplicates = require_order(table, starts, ["offset"])
         if len(duplicates):
             raise ValueError(
-                f"{self._describe(table, int(starts[duplicates[0]]))} comes twice, so the order "
+                f"{self._describe(table, int(duplicates[0]))} comes twice, so the order "
                 "of arrival is not known; name a column that has each value once a key, or a "
                 "struct of several"
             )

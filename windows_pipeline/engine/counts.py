@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.count_kernel import CountKernel
+from windows_pipeline.engine.radix_sort import in_group_order
 from windows_pipeline.windows.count_windows import CountWindows
 
 
@@ -45,7 +47,7 @@ def evaluate_counts(
     """
     group = ["_computed_day", *keys]
     needed = dict.fromkeys([*group, "offset", *(each.column for each in aggregates)])
-    in_order = records.select(*needed).repartition(*group).sortWithinPartitions(*group, "offset")
+    in_order = in_group_order(records.select(*needed), group, [F.col("offset")])
     offset_type = records.schema["offset"].dataType
     schema = T.StructType([records.schema[name] for name in group])
     schema.add("first_offset", offset_type).add("last_offset", offset_type)

@@ -12,6 +12,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
+def bigint(number: int) -> Column:
+    """A number as a bigint. A literal of a small number is an int, which not every engine widens."""
+    return F.lit(number).cast("bigint")
+
+
 def literal(number: int, anchor: Column) -> Column:
     """A number as a column of bigint that is not part of the generated code.
 
@@ -26,7 +31,7 @@ def literal(number: int, anchor: Column) -> Column:
     zero = anchor.bitwiseAND(F.lit(0))
     # Spark declares that the array's element is never null. For a null index it is null, and rows
     # with such a null cannot be collected; so the null is explicit.
-    return F.when(anchor.isNotNull(), F.array(F.lit(number).cast("bigint"))[zero])
+    return F.when(anchor.isNotNull(), F.array(bigint(number))[zero])
 
 
 def coarse_from_ms(from_ms: int, until_ms: int) -> int:

@@ -18,9 +18,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.kernels.groups import CHUNK_ROWS, group_starts, whole_groups
+from windows_pipeline.kernels.order import SORT_KEY, in_order
 
-SORT_KEY = "_sort_key"
-"""The column of that number."""
 _TIME_BITS = 40
 _LOW_BITS = 2**_TIME_BITS - 1
 
@@ -39,6 +38,24 @@ def in_radix_order(records: DataFrame, group: Sequence[str]) -> DataFrame:
     # Computed after the shuffle, which then need not move it.
     keyed = records.repartition(*group).withColumn(SORT_KEY, sort_key)
     return keyed.sortWithinPartitions(SORT_KEY)
+
+
+def in_group_order(records: DataFrame, group: Sequence[str], order: Sequence[Column]) -> DataFrame:
+    """Sends each group to one partition, and sorts the partition for `sorted_groups`.
+
+    Args:
+        records: The group's columns and any others.
+        group: The group's columns, the number of a computed day first.
+        order: What sorts a group's rows.
+
+    Returns:
+        The records with `_sort_key` (bigint): the day, then a hash of the group, which is faster
+        to compare than the group.
+    """
+    hashed = F.xxhash64(*group).bitwiseAND(F.lit(_LOW_BITS))
+    sort_key = F.shiftleft(F.col(group[0]).cast("bigint"), _TIME_BITS).bitwiseOR(hashed)
+    keyed = records.repartition(*group).withColumn(SORT_KEY, sort_key)
+    return keyed.sortWithinPartitions(SORT_KEY, *group, *order)
 
 
 def _radix_key(group: Sequence[str], time_ms: str) -> Column:
@@ -60,8 +77,12 @@ def groups_in_order(
 
     Yields:
         The rows, and the groups' starts with one more entry for the end of the last group.
+
+    Raises:
+        RuntimeError: The rows are not sorted by `_sort_key`.
     """
-    for rows, runs in whole_groups(map(_with_hash, batches), [SORT_KEY], chunk_rows):
+    hashed = map(_with_hash, in_order(batches, with_key=True))
+    for rows, runs in whole_groups(hashed, [SORT_KEY], chunk_rows):
         table = rows.drop_columns(SORT_KEY)
         starts = group_starts(table, group)
         unsorted = _unsorted_runs(table, runs, starts)

@@ -19,7 +19,7 @@ from windows_pipeline.engine.record_shards import ROWS_BEFORE
 from windows_pipeline.engine.running_shards import state_column
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows, parts_of
-from windows_pipeline.kernels.groups import whole_groups
+from windows_pipeline.kernels.groups import sorted_groups
 from windows_pipeline.kernels.windows.arrays import WindowArrays
 from windows_pipeline.kernels.windows.chunk import event_times
 from windows_pipeline.kernels.windows.filled import WindowedRecords
@@ -44,6 +44,7 @@ class RowKernel:
         computed_days: Mapping[int, RowWindow],
         keys: Sequence[str],
         aggregates: Sequence[Aggregate],
+        arrival: Sequence[str],
         keep: Sequence[str],
         *,
         frames: Sequence[tuple[RowWindow, ...]] = (),
@@ -55,6 +56,10 @@ class RowKernel:
         self._frames = tuple(frames)
         self._computed_days = dict(computed_days)
         self._by = ["_computed_day", *keys]
+        self._order: list[str] = []
+        by_arrival = {window.by_arrival for window in computed_days.values()}
+        if len(by_arrival) == 1:  # otherwise the order differs from day to day
+            self._order = [*([] if True in by_arrival else ["_event_time_ms"]), *arrival]
         self._aggregates = list(aggregates)
         self._keep = list(keep)
         self._with_numbers = with_numbers
@@ -63,8 +68,9 @@ class RowKernel:
         self._tuning = tuning
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes rows by group, and within a group by time and arrival, or by arrival alone."""
-        for table, starts in whole_groups(batches, self._by, self._tuning.chunk_rows):
+        """Takes a partition's batches as `in_group_order` sorts them, by time and arrival."""
+        chunk_rows = self._tuning.chunk_rows
+        for table, starts in sorted_groups(batches, self._by, self._order, chunk_rows):
             for window, rows, starts_of_rows in self._by_window(table, starts):
                 yield from self._results(window, rows, starts_of_rows)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from windows_pipeline.engine.literals import bigint
 from windows_pipeline.engine.time_shards import (
     length_for_look_back,
     with_home_shard,
@@ -54,8 +55,8 @@ def rows_in_time_shards(
     time_ms = F.col("_event_time_ms")
     before_ms, after_ms = _look_ms(window)
     others_ms = [
-        F.try_subtract(time_ms, F.lit(before_ms)),
-        F.try_add(time_ms, F.lit(after_ms)),
+        F.try_subtract(time_ms, bigint(before_ms)),
+        F.try_add(time_ms, bigint(after_ms)),
     ]
     return with_home_shard(records, time_ms, others_ms, length_ms)
 

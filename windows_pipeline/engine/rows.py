@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.engine.radix_sort import in_group_order
 from windows_pipeline.engine.record_shards import ROWS_BEFORE
 from windows_pipeline.engine.row_kernel import (
     GROUP_ROWS,
@@ -79,13 +80,13 @@ def evaluate_rows(
     of_shard = [name for name in (IN_HOME_SHARD, ROWS_BEFORE) if name in records.columns]
     columns = [aggregate.column for aggregate in aggregates]
     needed = dict.fromkeys([*group, "_event_time_ms", *of_shard, *arrival, *columns, *keep])
-    in_order = (
-        records.select(*needed).repartition(*group).sortWithinPartitions(*group, time_ms, *arrival)
-    )
+    order = [time_ms, *(F.col(name) for name in arrival)]
+    in_order = in_group_order(records.select(*needed), group, order)
     kernel = RowKernel(
         computed_days,
         group[1:],
         aggregates,
+        arrival,
         keep,
         frames=frames,
         with_numbers=with_numbers,

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from windows_pipeline.engine.literals import bigint
 from windows_pipeline.kernels.windows.arrays import WindowArrays
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
@@ -86,7 +87,7 @@ def in_time_shards(
     if with_partly_late and isinstance(windows, SlidingWindows):
         look_back_ms = partly_late_look_back_ms(windows)
     time_ms = F.col("_event_time_ms")
-    last_ms = F.try_add(time_ms, F.lit(look_back_ms))
+    last_ms = F.try_add(time_ms, bigint(look_back_ms))
     return records.withColumn(TIME_SHARD, F.explode(_shards_of(time_ms, [last_ms], length_ms)))
 
 
@@ -201,6 +202,6 @@ def _look_back_ms(windows: WindowSpec) -> int | None:
 
 def _shard_of(instant_ms: Column, length_ms: int) -> Column:
     """The number of an instant's time shard; null where the instant is null or out of range."""
-    length = F.lit(length_ms)
+    length = bigint(length_ms)
     below = F.try_subtract(instant_ms, F.pmod(instant_ms, length))
     return F.call_function("div", below, length)

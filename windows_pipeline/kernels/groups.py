@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windows_pipeline.kernels.order import in_order, require_order
 from windows_pipeline.tuning import TUNING
 
 CHUNK_ROWS = TUNING.chunk_rows
@@ -45,6 +46,29 @@ def whole_groups(
     if buffered_rows:
         table = pa.Table.from_batches(buffered).combine_chunks()
         yield table, group_starts(table, by)
+
+
+def sorted_groups(
+    batches: Iterator[pa.RecordBatch],
+    by: Sequence[str],
+    order: Sequence[str],
+    chunk_rows: int = CHUNK_ROWS,
+) -> Iterator[tuple[pa.Table, np.ndarray]]:
+    """Yields tables of whole groups whose rows are in order; see `whole_groups`.
+
+    Args:
+        batches: Rows, sorted by `_sort_key` (a number that follows from the group), group and
+            order.
+        by: The group's columns.
+        order: The columns that sort a group's rows.
+        chunk_rows: See `whole_groups`.
+
+    Raises:
+        RuntimeError: The rows are in another order.
+    """
+    for table, starts in whole_groups(in_order(batches), by, chunk_rows):
+        require_order(table, starts, order)
+        yield table, starts
 
 
 def group_starts(table: pa.Table, by: Sequence[str]) -> np.ndarray:

@@ -20,7 +20,7 @@ from windows_pipeline.kernels.aggregates.dispatch import (
 from windows_pipeline.kernels.firings.find import Arrived, Firings, find_firings
 from windows_pipeline.kernels.firings.window_state import FiringReason
 from windows_pipeline.kernels.firings.windows import NewInput
-from windows_pipeline.kernels.groups import whole_groups
+from windows_pipeline.kernels.groups import sorted_groups
 from windows_pipeline.kernels.time import END_OF_INPUT_MS
 from windows_pipeline.kernels.values import as_array, writable
 from windows_pipeline.kernels.windows.chunk import event_times
@@ -68,8 +68,9 @@ class FiringKernel:
         self._with_earlier = with_earlier
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes records sorted by computed day, keys and arrival."""
-        for table, starts in whole_groups(batches, self._group):
+        """Takes a partition's batches as `in_group_order` sorts them, by arrival."""
+        order = ["_stream_time_ms", *self._arrival]
+        for table, starts in sorted_groups(batches, self._group, order):
             days = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
             cuts = np.flatnonzero(np.diff(days)) + 1
             for first, last in pairwise([0, *cuts.tolist(), len(days)]):

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from math import gcd
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.firings.kernel import AFTER, FiringKernel, FiringSpec
 from windows_pipeline.engine.firings.watermark_steps import collect_advances
+from windows_pipeline.engine.radix_sort import in_group_order
 from windows_pipeline.engine.time_shards import TIME_SHARD, in_time_shards
 from windows_pipeline.windows import TimeWindows, WindowSpec
 
@@ -88,12 +90,8 @@ def fire(
     is_new = ["_is_new"] if "_is_new" in records.columns else []
     columns = [each.column for each in aggregates]
     needed = [*group, "_event_time_ms", "_stream_time_ms", *arrival, *is_new, *columns]
-    in_order = (
-        (records if passes is None else records.where(passes))
-        .select(*dict.fromkeys(needed))
-        .repartition(*group)
-        .sortWithinPartitions(*group, "_stream_time_ms", *arrival)
-    )
+    held = (records if passes is None else records.where(passes)).select(*dict.fromkeys(needed))
+    in_order = in_group_order(held, group, [F.col(name) for name in ("_stream_time_ms", *arrival)])
     schema = _result_schema(records.schema, keys, aggregates, arrival)
     if with_failed:
         schema.add("failed", T.ArrayType(T.StringType()))
