@@ -18,9 +18,21 @@ def cut_up(
 ) -> Iterator[pa.RecordBatch]:
     """Records in radix order, in batches, some of them empty; their groups share a few hashes."""
     hashes = [crc32(repr(key).encode()) % 3 for key in records.select(group).to_pylist()]
-    whole = sorted_as_by_spark(records, np.array(hashes, np.int64))
-    positions = sorted(cut % (records.num_rows + 1) for cut in cuts)
-    for start, end in pairwise([0, *positions, records.num_rows]):
+    return _cut(sorted_as_by_spark(records, np.array(hashes, np.int64)), cuts)
+
+
+def cut_up_by_group(
+    records: pa.RecordBatch, group: Sequence[str], cuts: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """Records of one group after the other, each group's as they come, in batches."""
+    names = [repr(key) for key in records.select(group).to_pylist()]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    return _cut(with_sort_key(records.take(pa.array(order, pa.int64())), group), cuts)
+
+
+def _cut(whole: pa.RecordBatch, cuts: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    positions = sorted(cut % (whole.num_rows + 1) for cut in cuts)
+    for start, end in pairwise([0, *positions, whole.num_rows]):
         yield whole.slice(start, end - start)
 
 

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.radix_batches import cut_up, sorted_as_by_spark
+from tests.support.radix_batches import cut_up_by_group, with_sort_key
 from tests.support.spark_cases import PROPERTY, texts
 from windows_pipeline.checks.recounts.kernel import RecountKernel
-from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
+from windows_pipeline.checks.recounts.shards import IS_OWN, SHARD
 from windows_pipeline.kernels.groups import CHUNK_ROWS
 from windows_pipeline.windows import ForwardSlidingWindows, SlidingWindows
 
@@ -34,11 +34,11 @@ SCHEMA = pa.schema(
         ("_last_event_time_ms", pa.int64()),
         ("record_count", pa.int64()),
         ("closed", pa.bool_()),
-        (TIME_SHARD, pa.int64()),
-        (IN_HOME_SHARD, pa.bool_()),
+        (SHARD, pa.int64()),
+        (IS_OWN, pa.bool_()),
     ]
 )
-GROUP = ["_computed_day", "key", TIME_SHARD]
+GROUP = ["_computed_day", "key", SHARD]
 WINDOW_COLUMNS = [
     "_computed_day",
     "key",
@@ -190,7 +190,7 @@ def recount_of(
 ) -> list[Row]:
     """The kernel's rows for a case that is cut into time shards and batches."""
     rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, shard_ms)]
-    batches = cut_up(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, cuts)
+    batches = cut_up_by_group(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, cuts)
     return [
         row for batch in RecountKernel(case.spec, chunk_rows)(batches) for row in batch.to_pylist()
     ]
@@ -201,16 +201,14 @@ def parts(row: Row, case: RecountCase, shard_ms: int | None) -> list[Row]:
     difference = case.spec.time_difference_ms
     own = row["_window_end_ms"] if row["is_window"] else row["_event_time_ms"] + difference
     if shard_ms is None or own is None:
-        return [{**row, TIME_SHARD: 0, IN_HOME_SHARD: True}]
+        return [{**row, SHARD: 0, IS_OWN: True}]
     if row["is_window"]:
         others = [own - difference - 1, own + difference + 1]
     else:
         further = difference + 1 if is_partly_late(row, case.spec) else 0
         others = [row["_event_time_ms"] - further, own + 1 + further]
     numbers = {instant // shard_ms for instant in [own, *others]}
-    return [
-        {**row, TIME_SHARD: number, IN_HOME_SHARD: number == own // shard_ms} for number in numbers
-    ]
+    return [{**row, SHARD: number, IS_OWN: number == own // shard_ms} for number in numbers]
 
 
 def only(row: Row, names: Iterable[str]) -> Row:
@@ -287,7 +285,7 @@ def test_forward_windows_hold_what_sliding_windows_of_their_bounds_hold(case: Re
     rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, None)]
     found = []
     for spec in (case.spec, ForwardSlidingWindows(case.spec.time_difference_ms)):
-        batches = cut_up(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, ())
+        batches = cut_up_by_group(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, ())
         kernel = RecountKernel(spec)
         found.append(texts(row for batch in kernel(batches) for row in batch.to_pylist()))
     assert found[0] == found[1]
@@ -338,12 +336,13 @@ def test_many_keys_and_a_hot_key_are_recounted_as_each_key_alone() -> None:
             "_first_event_time_ms": empty,
             "_last_event_time_ms": empty,
             "record_count": pa.array(np.ones(rows, np.int64), mask=~is_window),
-            TIME_SHARD: pa.array(np.zeros(rows, np.int64)),
-            IN_HOME_SHARD: pa.array(np.ones(rows, np.bool_)),
+            SHARD: pa.array(np.zeros(rows, np.int64)),
+            IS_OWN: pa.array(np.ones(rows, np.bool_)),
         }
     )
     (batch,) = table.to_batches()
-    table = pa.Table.from_batches([sorted_as_by_spark(batch, keys)])
+    by_key = batch.take(pa.array(np.argsort(keys, kind="stable")))
+    table = pa.Table.from_batches([with_sort_key(by_key, GROUP)])
 
     def answer(part: pa.Table) -> pa.Table:
         batches = part.to_batches(max_chunksize=10_007)

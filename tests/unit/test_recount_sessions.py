@@ -8,6 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 
 from tests.support.oracle.windows import SessionDefinition, close_times_met, lateness, windows_after
+from tests.support.radix_batches import with_sort_key
 from tests.support.spark_cases import PROPERTY
 from tests.support.strategies import ArrivalsOf, arrivals_of, session_definitions
 from windows_pipeline.checks.recounts.session_kernel import SessionRecountKernel
@@ -46,12 +47,12 @@ def rows_of(case: ArrivalsOf[SessionDefinition], *, shown: bool) -> list[dict[st
             {"key": window.key, "_window_end_ms": window.end, "is_window": True}
             for window in windows_after(case.records, case.arrival_units - 1, case.definition)
         ]
-    rows.sort(key=lambda row: (row["key"] is not None, row["key"] or ""))
+    rows.sort(key=lambda row: (row["key"] is not None, row["key"] or "", not row["is_window"]))
     return [{"_computed_day": 0, **row} for row in rows]
 
 
 def recount(rows: list[dict[str, Any]], gap_ms: int) -> list[dict[str, Any]]:
-    batch = pa.RecordBatch.from_pylist(rows, SCHEMA)
+    batch = with_sort_key(pa.RecordBatch.from_pylist(rows, SCHEMA), ["_computed_day", "key"])
     return [
         row for found in SessionRecountKernel(gap_ms)(iter([batch])) for row in found.to_pylist()
     ]

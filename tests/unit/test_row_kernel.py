@@ -173,7 +173,9 @@ def test_a_block_of_arrivals_costs_no_more_where_times_fall() -> None:
     )
     functions = (Function.FIRST, Function.LAST, Function.MIN, Function.SUM)
     of = [Aggregate(str(function), function, "real") for function in functions]
-    kernel = RowKernel({0: window_of_definition(CountBlock(size))}, ["key"], of, ["arrival"], ["arrival"])
+    kernel = RowKernel(
+        {0: window_of_definition(CountBlock(size))}, ["key"], of, ["arrival"], ["arrival"]
+    )
     *_, end = [batch.slice(batch.num_rows - 1) for batch in kernel(iter(table.to_batches()))]
     last_value = (size - 1) / 7
     # The last to arrive has the first of all times.

@@ -124,9 +124,12 @@ class Aggregate:
             result_type: The type: 'bigint' or 'decimal(38,2)'.
             window: The name of the window for the text of an error; None for a text without it.
         """
-        fix = "make the column a double, or a decimal with fewer digits after the point"
-        if result_type == "bigint":
-            fix = "make the column a decimal or a double"
+        fix = "make the column a decimal or a double"
+        if result_type != "bigint":
+            fix = "make the column a double"
+            added = 4 if self.function is Function.AVG else 0
+            if parse_type(result_type).scale > added:
+                fix += ", or a decimal with fewer digits after the point"
         if window is None:
             return f"{self} overflows {result_type}: {fix}"
         return (

@@ -390,7 +390,7 @@ class ExpressionCheck:
     def _element(self, node: exp.Expr) -> Kind:
         """The kind of list[0], whose elements count from 0, and element_at(list, 1), from 1."""
         _require_only(node, "this", "expressions", "offset", "safe")
-        kind, number = self._kind_of_elements(node), _whole_number(node.expressions[0])
+        kind, number = self._kind_of_elements(node), whole_number(node.expressions[0])
         from_1 = bool(node.args.get("offset"))
         is_none = number is None or (number == 0 if from_1 else number < 0)
         if len(node.expressions) > 1 or is_none:
@@ -471,7 +471,7 @@ def require_whole(node: exp.Expr, argument: exp.Expr | None, least: int, most: i
         least: The least number.
         most: The largest number.
     """
-    number = None if argument is None else _whole_number(argument)
+    number = None if argument is None else whole_number(argument)
     if number is None or not least <= number <= most:
         raise RuleError(
             f"{node.sql('spark')} needs a whole number from {least} to {most:,} there; write such "
@@ -479,7 +479,7 @@ def require_whole(node: exp.Expr, argument: exp.Expr | None, least: int, most: i
         )
 
 
-def _whole_number(node: exp.Expr) -> int | None:
+def whole_number(node: exp.Expr) -> int | None:
     """The value of a literal of up to 9 digits, with or without a minus; None for other nodes."""
     bare = node.this if isinstance(node, exp.Neg) else node
     if not isinstance(bare, exp.Literal) or bare.is_string or not _WHOLE_TEXT.fullmatch(bare.name):

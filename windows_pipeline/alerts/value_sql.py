@@ -16,7 +16,12 @@ from functools import lru_cache
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from windows_pipeline.alerts.rule_grammar import COMPARISONS, ExpressionCheck, RuleError
+from windows_pipeline.alerts.rule_grammar import (
+    COMPARISONS,
+    ExpressionCheck,
+    RuleError,
+    whole_number,
+)
 from windows_pipeline.alerts.rule_sql import parse_expression
 from windows_pipeline.text.limits import MAX_TEXT, shown
 
@@ -222,9 +227,23 @@ class _Typed:
         return ValueSql(form.format(value.sql), value.type, value.fails)
 
     def _round(self, node: exp.Expr) -> ValueSql:
-        value, decimals = _as("double", self.value(node.this)), node.args.get("decimals")
-        places = "0" if decimals is None else decimals.sql("spark")
-        return ValueSql(f"round({value.sql}, {places})", "double", value.fails)
+        """Spark's `round`, which keeps the type; a decimal loses the digits that are rounded."""
+        value, decimals = self.value(node.this), node.args.get("decimals")
+        places = 0 if decimals is None else whole_number(decimals) or 0
+        if value.type == "double":
+            return ValueSql(f"round({value.sql}, {places})", "double", value.fails)
+        if value.type == "null":
+            return value
+        precision, scale = _digits(value)
+        if places >= scale:
+            return value
+        kept = max(places, 0)
+        exact = _decimal(max(precision - scale, -places) + kept + 1, kept)
+        if value.type != "bigint":
+            return ValueSql(f"round({value.sql}, {places})", exact, value.fails)
+        # A whole number near the bounds of a bigint can round to one beyond them.
+        sql = f"round(CAST({value.sql} AS decimal({precision},0)), {places})"
+        return _tried(f"try_cast({sql} AS BIGINT)", "bigint", [value])
 
     def _whole(self, node: exp.Expr) -> ValueSql:
         value = self.value(node.this)

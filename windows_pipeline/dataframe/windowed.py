@@ -428,10 +428,13 @@ class Cogrouped(Generic[Result]):
         def __getattr__(self, name: str) -> object:
             """Says what to do instead of a verb of a single stream."""
             before = "call it on each stream before cogroup"
-            alone = "call it on each stream alone, before cogroup"
+            together = (
+                "union the streams' rows, with a column that names each row's stream and source "
+                "partition, and call it on the union, with that column as partition of arrival"
+            )
             advice = {
                 **dict.fromkeys(("by", "event_time", "arrival"), before),
-                **dict.fromkeys(("late", "firings", "process"), alone),
+                **dict.fromkeys(("late", "firings", "process"), together),
             }
             refuse_verb(self, name, advice)
 

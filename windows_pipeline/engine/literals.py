@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 
 def bigint(number: int) -> Column:
-    """A number as a bigint. A literal of a small number is an int, which not every engine widens."""
+    """A number as a bigint. Small literals are ints, which not every engine widens."""
     return F.lit(number).cast("bigint")
 
 

@@ -70,8 +70,6 @@ def in_record_shards(
     records: DataFrame,
     spec: PipelineWindows,
     tuning: Tuning,
-    *,
-    time_ms: Column | None = None,
 ) -> DataFrame:
     """Puts each record into its home shard, and copies into other shards whose windows hold it.
 
@@ -80,7 +78,6 @@ def in_record_shards(
             any other columns. For row windows each record once, none of them late.
         spec: The windows.
         tuning: Whether all records have one key, and how many make a shard.
-        time_ms: The time by which records are cut; None for the event time.
 
     Returns:
         The records with `_time_shard` (bigint) and, unless they are of sessions, `_in_home_shard`
@@ -90,8 +87,7 @@ def in_record_shards(
     look_around = _look_around_of(spec)
     if not tuning.one_key or look_around is None:
         return records
-    event_time_ms = F.col("_event_time_ms") if time_ms is None else time_ms
-    cuts = cuts_by(records, _order_of(records, spec, event_time_ms), tuning, look_around)
+    cuts = cuts_by(records, _order_of(records, spec), tuning, look_around)
     if cuts is None:
         return records
     cut = in_shards(records, cuts)
@@ -135,9 +131,10 @@ def _as_bounded(window: RowWindow) -> RowWindow:
     return replace(window, back=max(0, -(window.ahead or 0)))
 
 
-def _order_of(records: DataFrame, spec: PipelineWindows, time_ms: Column) -> Order:
-    by_arrival = isinstance(spec, GracedRows) and spec.by_arrival
-    return order_of_arrival(records) if by_arrival else order_of_time(records, time_ms)
+def _order_of(records: DataFrame, spec: PipelineWindows) -> Order:
+    if isinstance(spec, GracedRows) and spec.by_arrival:
+        return order_of_arrival(records)
+    return order_of_time(records, F.col("_event_time_ms"))
 
 
 def order_of_time(records: DataFrame, time_ms: Column) -> Order:

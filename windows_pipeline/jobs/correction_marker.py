@@ -1,8 +1,9 @@
 """Records which correction is unfinished, in properties of the table `corrections`.
 
-A correction sets `_BEGUN` before it writes rows and `_FINISHED` after its last write, so a killed
-correction is noticed. After `_BEGUN` it looks for a micro-batch that began earlier. If there is
-none, it sets `_ALONE`; every later micro-batch sees `_BEGUN` and ends before it writes rows.
+A correction sets `CORRECTION_BEGUN` before it writes rows and `CORRECTION_FINISHED` after its
+last write, so a killed correction is noticed. In between it looks for a micro-batch that began
+earlier. If there is none, it sets `_ALONE`; every later micro-batch sees the begun correction and
+ends before it writes rows.
 """
 
 from __future__ import annotations
@@ -14,16 +15,15 @@ from datetime import date
 
 from pyspark.sql import SparkSession
 
+from windows_pipeline.storage.catalog import (
+    CORRECTION_BEGUN,
+    CORRECTION_DETAILS,
+    CORRECTION_FINISHED,
+)
 from windows_pipeline.storage.table import Table
 
-_BEGUN = "windows_pipeline.correction"
-"""The number of the newest correction."""
-_FINISHED = "windows_pipeline.corrections_finished"
-"""The number of the newest finished correction."""
 _ALONE = "windows_pipeline.correction_alone"
 """The number of the newest correction that found no running micro-batch."""
-_DETAILS = "windows_pipeline.correction_details"
-"""The other fields of the newest correction, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ def unfinished_correction(spark: SparkSession, corrections: Table) -> Correction
     if not corrections.exists(spark):
         return None
     properties = corrections.properties(spark)
-    if _number(properties, _BEGUN) <= _number(properties, _FINISHED):
+    if _number(properties, CORRECTION_BEGUN) <= _number(properties, CORRECTION_FINISHED):
         return None
     texts = corrections.texts(spark)
-    details = json.loads(texts[_DETAILS])
+    details = json.loads(texts[CORRECTION_DETAILS])
     return Correction(
-        number=int(texts[_BEGUN]),
+        number=int(texts[CORRECTION_BEGUN]),
         first=date.fromisoformat(details["first"]),
         last=date.fromisoformat(details["last"]),
         cause=details["cause"],
@@ -84,12 +84,12 @@ def any_correction(spark: SparkSession, corrections: Table) -> bool:
     if not corrections.exists(spark):
         return False
     properties = corrections.properties(spark)
-    return any(_number(properties, name) > 0 for name in (_BEGUN, _FINISHED))
+    return any(_number(properties, name) > 0 for name in (CORRECTION_BEGUN, CORRECTION_FINISHED))
 
 
 def finished_number(spark: SparkSession, corrections: Table) -> int:
     """The number of the newest finished correction; 0 before the first."""
-    return _number(corrections.properties(spark), _FINISHED)
+    return _number(corrections.properties(spark), CORRECTION_FINISHED)
 
 
 def mark_begun(spark: SparkSession, corrections: Table, correction: Correction) -> None:
@@ -102,7 +102,7 @@ def mark_begun(spark: SparkSession, corrections: Table, correction: Correction) 
         "alerts_version": correction.alerts_version,
     }
     corrections.set_properties(
-        spark, {_BEGUN: str(correction.number), _DETAILS: json.dumps(details)}
+        spark, {CORRECTION_BEGUN: str(correction.number), CORRECTION_DETAILS: json.dumps(details)}
     )
 
 
@@ -118,17 +118,19 @@ def is_alone(spark: SparkSession, corrections: Table, correction: Correction) ->
 
 def mark_finished(spark: SparkSession, corrections: Table, correction: Correction) -> None:
     """Marks a correction as finished."""
-    corrections.set_properties(spark, {_FINISHED: str(correction.number)})
+    corrections.set_properties(spark, {CORRECTION_FINISHED: str(correction.number)})
 
 
 def mark_needless(spark: SparkSession, corrections: Table) -> None:
     """Withdraws a correction that changed nothing; the next correction gets its number."""
-    corrections.unset_properties(spark, _BEGUN, _ALONE, _DETAILS)
+    corrections.unset_properties(spark, CORRECTION_BEGUN, _ALONE, CORRECTION_DETAILS)
 
 
 def forget_corrections(spark: SparkSession, corrections: Table) -> None:
     """Restarts the numbers of corrections, once their table is emptied."""
-    corrections.unset_properties(spark, _BEGUN, _ALONE, _FINISHED, _DETAILS)
+    corrections.unset_properties(
+        spark, CORRECTION_BEGUN, _ALONE, CORRECTION_FINISHED, CORRECTION_DETAILS
+    )
 
 
 def _number(properties: dict[str, str], name: str) -> int:

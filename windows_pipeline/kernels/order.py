@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from windows_pipeline.kernels.values import as_array, is_valid, numbers_of, order_codes
 
 SORT_KEY = "_sort_key"
-"""The column (bigint) of the number by which a task's rows are sorted first: a hash of the group."""
+"""The column (bigint) that sorts a task's rows first: a number that follows from their group."""
 _NO_ROWS = np.zeros(0, np.int64)
 
 

@@ -16,11 +16,6 @@ from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage import catalog
 
-_DIGEST = "windows_pipeline.digest"
-_CORRECTION = "windows_pipeline.correction"
-_FINISHED = "windows_pipeline.corrections_finished"
-_DETAILS = "windows_pipeline.correction_details"
-
 
 @dataclass(frozen=True)
 class TableState:
@@ -249,9 +244,9 @@ def _unfinished_corrections(
     for name in pipeline.windows:
         table = opened[catalog.window_tables(pipeline, name, warehouse).corrections.name]
         texts: Mapping[str, str] = {} if table is None else table.properties
-        begun = int(texts.get(_CORRECTION, "0"))
-        if begun > int(texts.get(_FINISHED, "0")):
-            details = json.loads(texts[_DETAILS])
+        begun = int(texts.get(catalog.CORRECTION_BEGUN, "0"))
+        if begun > int(texts.get(catalog.CORRECTION_FINISHED, "0")):
+            details = json.loads(texts[catalog.CORRECTION_DETAILS])
             found.append(
                 Unfinished(
                     f"correction {begun} of {name} was started and is not finished",
@@ -269,7 +264,8 @@ def _stale(pipeline: Pipeline, opened: Mapping[str, LocalTable | None]) -> list[
         name
         for name, table in opened.items()
         if table is not None
-        and table.properties.get(_DIGEST) not in (None, definition_digest(table.spec.definition))
+        and table.properties.get(catalog.DIGEST)
+        not in (None, definition_digest(table.spec.definition))
     ]
     if not names:
         return []

@@ -16,6 +16,15 @@ from windows_pipeline.windows import SessionWindows
 
 T = TypeVar("T")
 
+DIGEST = "windows_pipeline.digest"
+"""The table property with the digest of the definition that the rows follow."""
+CORRECTION_BEGUN = "windows_pipeline.correction"
+"""The property of `corrections` with the number of the newest correction."""
+CORRECTION_FINISHED = "windows_pipeline.corrections_finished"
+"""The number of the newest finished correction."""
+CORRECTION_DETAILS = "windows_pipeline.correction_details"
+"""The other fields of the newest correction, as JSON."""
+
 
 @dataclass(frozen=True)
 class TableSpec:

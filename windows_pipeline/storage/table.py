@@ -22,16 +22,14 @@ from windows_pipeline.config.definition import (
 )
 from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.arrival_units import arrival_units_sql, in_arrival_units
+from windows_pipeline.storage.catalog import DIGEST
 from windows_pipeline.storage.retry import is_conflict, is_creation_conflict, retry_conflicts
 from windows_pipeline.storage.stored import StoredTable
 
 R = TypeVar("R")
 P = ParamSpec("P")
 _DEFINITION = "windows_pipeline.definition"
-"""The table property with the definition that the rows follow."""
-
-_DIGEST = "windows_pipeline.digest"
-"""The table property with the digest of that definition; comparisons use the digest."""
+"""The table property with the definition that the rows follow; comparisons use its digest."""
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _FILES_A_BATCH = 2
@@ -133,7 +131,7 @@ class Table(StoredTable):
             **_default_properties(spark),
             **properties_of_state,
             _DEFINITION: self._definition_text(),
-            _DIGEST: definition_digest(self.definition),
+            DIGEST: definition_digest(self.definition),
             _CHANGE_FEED: str(self.change_feed).lower(),
             delta_rs.STATISTICS_COLUMNS: ",".join(self._sort_columns),
         }
@@ -184,7 +182,7 @@ class Table(StoredTable):
     ) -> None:
         """Records that the table's rows follow this definition."""
         digest = definition_digest(self.definition)
-        properties = {_DEFINITION: self._definition_text(), _DIGEST: digest}
+        properties = {_DEFINITION: self._definition_text(), DIGEST: digest}
         self.set_properties(spark, {**(properties_of_state or {}), **properties})
 
     def mark_rebuilding(self, spark: SparkSession) -> None:
@@ -211,7 +209,7 @@ class Table(StoredTable):
 
     def follows_definition(self, spark: SparkSession) -> bool:
         """Whether the table's rows follow this definition."""
-        return self.properties(spark).get(_DIGEST) == definition_digest(self.definition)
+        return self.properties(spark).get(DIGEST) == definition_digest(self.definition)
 
     def _definition_text(self) -> str:
         return json.dumps(self.definition, sort_keys=True)
@@ -411,7 +409,7 @@ class Table(StoredTable):
                 f"{pipeline}. Then {again}"
             )
         digest = definition_digest(self.definition)
-        if properties.get(_DIGEST, digest) != digest:
+        if properties.get(DIGEST, digest) != digest:
             raise TableRedefinedError(
                 f"{rule}, but a {self._redefined(properties)}. To go on with that definition, "
                 f"{again}"

@@ -12,15 +12,14 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.engine.radix_sort import groups_in_order
-from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
-from windows_pipeline.kernels.groups import CHUNK_ROWS
+from windows_pipeline.checks.recounts.shards import IS_OWN, SHARD
+from windows_pipeline.kernels.groups import CHUNK_ROWS, sorted_groups
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.values import writable
 from windows_pipeline.windows import FixedWindows, ForwardSlidingWindows, TimeWindows
 
-_INPUT_ONLY = ("_is_new", "arrival_unit", "source_partition", "offset", TIME_SHARD, IN_HOME_SHARD)
-"""Input columns that the result lacks: sessions need arrival, other windows time shards."""
+_INPUT_ONLY = ("_is_new", "arrival_unit", "source_partition", "offset", SHARD, IS_OWN)
+"""Input columns that the result lacks: sessions need arrival, other windows shards."""
 _ADDED = pa.schema(
     [
         ("recount", pa.int64()),
@@ -66,8 +65,8 @@ def recount_groups(
 
     Args:
         tables: Windows and records of whole groups of `_computed_day` and `key`, with the start
-            of each group and the end of the last. If groups are cut into time shards,
-            `_in_home_shard` says whether a row belongs to its shard; the recount uses the other
+            of each group and the end of the last. If groups are cut into shards, `_is_own`
+            says whether a row belongs to its shard; the recount uses the other
             rows and does not return them.
         make: Recounts the records and windows of whole groups.
         added: The columns to add, in place of the columns that only the input has.
@@ -82,7 +81,7 @@ def recount_groups(
         records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
         chunk = make(records, group[~is_window], windows, group[is_window])
         yield from _own_with_columns(windows, chunk.window_columns(), added)
-        is_new, held = records.column("_is_new").to_numpy() & _in_home_shard(records), chunk.held()
+        is_new, held = records.column("_is_new").to_numpy() & _is_own(records), chunk.held()
         unheld = is_new & ~held & ~chunk.counts_in_none()
         missing = records.filter(pa.array(unheld))
         yield from _with_columns(missing, chunk.record_columns(unheld), added)
@@ -96,7 +95,7 @@ def recount_groups(
 class RecountKernel:
     """The function that `recount_windows` runs with `DataFrame.mapInArrow` on each partition.
 
-    Needs rows sorted by `radix_sort.in_radix_order` by `_computed_day`, `key` and `_time_shard`:
+    Needs rows sorted by `shards.by_group` by `_computed_day`, `key` and `_shard`:
     windows (`is_window`) with `_window_end_ms`, and records, none late or outside every window,
     with `_event_time_ms`, `_close_time_ms` and `_is_new`. Columns that a kind of row lacks are
     null.
@@ -109,7 +108,7 @@ class RecountKernel:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Recounts a partition."""
-        groups = groups_in_order(batches, ["_computed_day", "key", TIME_SHARD], self._chunk_rows)
+        groups = sorted_groups(batches, ["_computed_day", "key", SHARD], [], self._chunk_rows)
         return recount_groups(groups, self._chunk, _ADDED)
 
     def _chunk(
@@ -256,17 +255,17 @@ def numbers(rows: pa.Table, name: str) -> np.ndarray:
     return writable(np.asarray(rows.column(name).fill_null(NEVER_MS), np.int64))
 
 
-def _in_home_shard(rows: pa.Table) -> np.ndarray:
-    """Whether each row belongs to the time shard that it is in."""
-    if IN_HOME_SHARD not in rows.column_names:
+def _is_own(rows: pa.Table) -> np.ndarray:
+    """Whether each row belongs to the shard that it is in."""
+    if IS_OWN not in rows.column_names:
         return np.ones(rows.num_rows, np.bool_)
-    return np.array(rows.column(IN_HOME_SHARD), np.bool_)
+    return np.array(rows.column(IS_OWN), np.bool_)
 
 
 def _own_with_columns(
     rows: pa.Table, columns: Mapping[str, pa.Array], added: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    own = pa.array(_in_home_shard(rows))
+    own = pa.array(_is_own(rows))
     yield from _with_columns(
         rows.filter(own), {name: column.filter(own) for name, column in columns.items()}, added
     )

@@ -20,7 +20,7 @@ from windows_pipeline.checks.recounts.kernel import (
     recount_groups,
 )
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.kernels.groups import CHUNK_ROWS, whole_groups
+from windows_pipeline.kernels.groups import CHUNK_ROWS, sorted_groups
 
 ADDED = (
     "recount",
@@ -41,8 +41,11 @@ _LATE = -1
 class SessionRecountKernel:
     """The function that `recount_windows` runs with `DataFrame.mapInArrow` on each partition.
 
-    Needs rows sorted by the columns of `group`, the records among them in order of arrival.
+    Needs rows sorted by `shards.by_group`, by the columns of `ORDER` within a group.
     """
+
+    ORDER = ("_close_time_ms", "arrival_unit", "source_partition", "offset")
+    """The order of arrival; windows, which have none of these columns, come first."""
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class SessionRecountKernel:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Recounts a partition."""
-        groups = whole_groups(batches, self._group, self._chunk_rows)
+        groups = sorted_groups(batches, self._group, self.ORDER, self._chunk_rows)
         return recount_groups(groups, self._chunk, _ADDED)
 
     def _chunk(

@@ -7,28 +7,29 @@ the order of arrival. If engine and recount differ, a check fails.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.checks.recounts.kernel import RecountKernel, difference_of
 from windows_pipeline.checks.recounts.session_kernel import ADDED, SessionRecountKernel
-from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_end_ms, last_instant
-from windows_pipeline.engine.radix_sort import in_radix_order
-from windows_pipeline.engine.record_shards import in_record_shards
-from windows_pipeline.engine.time_shards import (
-    IN_HOME_SHARD,
-    TIME_SHARD,
-    length_for_look_back,
-    with_home_shard,
-    within_a_day,
+from windows_pipeline.checks.recounts.shards import (
+    IS_OWN,
+    SHARD,
+    between_sessions,
+    by_group,
+    in_shards,
+    shard_length_ms,
 )
 from windows_pipeline.incremental.definition_records import PASSES
 from windows_pipeline.incremental.windows import ARRIVAL
 from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows import FixedWindows, SessionWindows
+from windows_pipeline.windows import (
+    FixedWindows,
+    ForwardSlidingWindows,
+    SessionWindows,
+    TimeWindows,
+)
 
 _GROUPED = ("_computed_day", "key")
 _RECORD_COLUMNS = (*_GROUPED, "_event_time_ms", "_close_time_ms", "_is_new")
@@ -102,15 +103,38 @@ def recount_windows(
 def _of_fixed(
     records: DataFrame, windows: DataFrame, spec: FixedWindows, tuning: Tuning
 ) -> DataFrame:
-    in_time = records.where(~is_late(spec) & ~is_outside_windows(spec)).select(*_RECORD_COLUMNS)
+    in_time = records.where(_may_count(spec)).select(*_RECORD_COLUMNS)
     rows = _in_time_shards(in_time, windows.select(*_WINDOW_COLUMNS), spec, tuning)
-    carried = [
-        field for field in rows.schema if field.name not in ("_is_new", TIME_SHARD, IN_HOME_SHARD)
-    ]
+    carried = [field for field in rows.schema if field.name not in ("_is_new", SHARD, IS_OWN)]
     # The recount needs whole groups, but no order within them.
-    grouped = in_radix_order(rows, [*_GROUPED, TIME_SHARD])
+    grouped = by_group(rows, [*_GROUPED, SHARD])
     recounted = grouped.mapInArrow(RecountKernel(spec), T.StructType([*carried, *_ADDED]))
-    return recounted.withColumn("last_instant_ms", last_instant(spec, last_end_ms(spec)))
+    return recounted.withColumn("last_instant_ms", _last_instant_ms(spec))
+
+
+def _last_start_ms(spec: FixedWindows) -> Column:
+    """When the last window begins that holds a record; in a gap, the window before (rule C1)."""
+    time_ms = F.col("_event_time_ms")
+    if not isinstance(spec, TimeWindows):
+        return time_ms
+    # Spark's remainder has the sign of the time.
+    since_ms = time_ms % F.lit(spec.advance_ms)
+    return time_ms - since_ms - F.when(since_ms < 0, spec.advance_ms).otherwise(0)
+
+
+def _last_instant_ms(spec: FixedWindows) -> Column:
+    """The last millisecond of that window."""
+    return _last_start_ms(spec) + F.lit(difference_of(spec))
+
+
+def _may_count(spec: FixedWindows) -> Column:
+    """Whether a window may count a record: the record is neither late nor outside every window."""
+    last_ms = _last_instant_ms(spec)
+    in_time = F.coalesce(last_ms >= F.col("_close_time_ms"), F.lit(True))
+    first_ms = None if isinstance(spec, ForwardSlidingWindows) else spec.first_window_start_ms
+    if first_ms is not None:
+        in_time &= _last_start_ms(spec) >= F.lit(first_ms)
+    return in_time & (last_ms >= F.col("_event_time_ms"))
 
 
 def _in_time_shards(
@@ -125,19 +149,18 @@ def _in_time_shards(
     """
     difference_ms = difference_of(spec)
     near_ms = difference_ms + 1
-    length_ms = within_a_day(length_for_look_back(near_ms, tuning), tuning)
+    length_ms = shard_length_ms(near_ms, tuning)
     if length_ms is None:
-        whole = {TIME_SHARD: F.lit(0).cast("bigint"), IN_HOME_SHARD: F.lit(True)}
+        whole = {SHARD: F.lit(0).cast("bigint"), IS_OWN: F.lit(True)}
         return _together(records, windows).withColumns(whole)
-    # Cuts lie half a shard after the engine's, so that a record lost at an engine's cut shows.
-    time_ms, near = F.col("_event_time_ms") - F.lit(length_ms // 2), F.lit(near_ms)
-    last_ms = last_instant(spec, F.col("_window_end_ms")) - F.lit(length_ms // 2)
+    time_ms, near = F.col("_event_time_ms"), F.lit(near_ms)
+    last_ms = F.col("_window_end_ms") - F.lit(spec.length_ms - difference_ms)
     held_until_ms = time_ms + F.lit(difference_ms)
     further_ms = F.when(F.col("_close_time_ms") > F.col("_event_time_ms"), near).otherwise(0)
     matters_at_ms = [time_ms - further_ms, time_ms + near + further_ms]
     return _together(
-        with_home_shard(records, held_until_ms, matters_at_ms, length_ms),
-        with_home_shard(windows, last_ms, [last_ms - near, last_ms + near], length_ms),
+        in_shards(records, held_until_ms, matters_at_ms, length_ms),
+        in_shards(windows, last_ms, [last_ms - near, last_ms + near], length_ms),
     )
 
 
@@ -145,20 +168,15 @@ def _of_sessions(
     records: DataFrame, windows: DataFrame, spec: SessionWindows, tuning: Tuning
 ) -> DataFrame:
     rows = _together(records.select(*_RECORD_COLUMNS, *ARRIVAL), windows.select(*_WINDOW_COLUMNS))
-    rows = _sessions_in_shards(rows, spec, tuning)
-    group = [*_GROUPED, *([TIME_SHARD] if TIME_SHARD in rows.columns else [])]
-    input_only = ("_is_new", TIME_SHARD, *ARRIVAL)
+    # A window lies where its last record does.
+    time_ms = F.coalesce("_event_time_ms", "_window_end_ms")
+    rows = between_sessions(rows, time_ms, spec.gap_ms, tuning)
+    group = [*_GROUPED, *([SHARD] if SHARD in rows.columns else [])]
+    input_only = ("_is_new", SHARD, *ARRIVAL)
     carried = [field for field in rows.schema if field.name not in input_only]
-    in_order = rows.repartition(*group).sortWithinPartitions(*group, "_close_time_ms", *ARRIVAL)
+    in_order = by_group(rows, group, SessionRecountKernel.ORDER)
     schema = T.StructType([*carried, *(T.StructField(name, T.LongType()) for name in ADDED)])
     return in_order.mapInArrow(SessionRecountKernel(spec.gap_ms, group), schema)
-
-
-def _sessions_in_shards(rows: DataFrame, spec: SessionWindows, tuning: Tuning) -> DataFrame:
-    """Cuts records and windows elsewhere than the engine does, a window by its last record."""
-    elsewhere = replace(tuning, shard_records=tuning.shard_records * 3 // 2)
-    time_ms = F.coalesce("_event_time_ms", "_window_end_ms")
-    return in_record_shards(rows, spec, elsewhere, time_ms=time_ms)
 
 
 def _together(records: DataFrame, windows: DataFrame) -> DataFrame:
