@@ -270,25 +270,46 @@ def test_a_text_without_an_offset_is_read_in_the_columns_zone(spark: SparkSessio
         assert row.local == (None if wanted is None else datetime.fromisoformat(wanted)), text
 
 
+# Days on which zones changed their offset, by 23 hours back to 24 hours ahead.
+SHIFTS = {
+    "Europe/Berlin": [datetime(2025, 3, 30), datetime(2026, 10, 25)],
+    "Australia/Lord_Howe": [datetime(2026, 4, 5), datetime(2026, 10, 4)],
+    "America/Caracas": [datetime(2007, 12, 9)],
+    "Antarctica/Casey": [datetime(2010, 3, 5)],
+    "Pacific/Kwajalein": [datetime(1969, 9, 30), datetime(1993, 8, 20)],
+}
+
+
 def test_each_local_time_is_that_of_the_zone(spark: SparkSession) -> None:
-    """Against Python's own zones, every seven minutes of the days around four changes."""
-    changes = [datetime(2025, 3, 30), datetime(2025, 10, 26), datetime(2026, 3, 29)]
+    """Rule A6, against Python's own zones, every seven minutes of the days around changes."""
     texts = [
-        (change + timedelta(minutes=7 * step)).isoformat(" ")
-        for change in [*changes, datetime(2026, 10, 25)]
+        (zone, (midnight + timedelta(minutes=7 * step, microseconds=step * 1_000)).isoformat(" "))
+        for zone, changes in SHIFTS.items()
+        for midnight in changes
         for step in range(-100, 400)
     ]
-    zone = "Europe/Berlin"
-    source = source_of(
-        {"id": "string", "at": {"type": "timestamp", "zone": zone}}, max_ahead="900 d"
-    )
-    rows = judged(spark, source, [{"id": "a", "at": text} for text in texts])
-    for text, row in zip(texts, rows, strict=True):
-        instant = datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
-        occurs = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None).isoformat(" ") == text
-        assert row.reason == (None if occurs else "unreadable_event_time"), text
-        if occurs:
-            assert row["_event_time_ms"] == int(instant.timestamp() * 1000), text
+    for ambiguous in ("first", "later", "reject", None):
+        choice = {} if ambiguous is None else {"ambiguous": ambiguous}
+        zoned = {
+            zone.replace("/", "_"): {"type": "timestamp", "zone": zone, **choice} for zone in SHIFTS
+        }
+        records = [GOOD | {zone.replace("/", "_"): text} for zone, text in texts]
+        rows = judged(spark, source_of(BASE | zoned), records)
+        for (zone, text), row in zip(texts, rows, strict=True):
+            name, fold = zone.replace("/", "_"), int(ambiguous == "later")
+            local = datetime.fromisoformat(text)
+            both = {
+                instant
+                for each in (0, 1)
+                if (instant := local.replace(tzinfo=ZoneInfo(zone), fold=each).astimezone(UTC))
+                and instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None) == local
+            }
+            is_rejected = len(both) == 2 and ambiguous == "reject"
+            reason = f"wrong_type: {name}" if not both else None
+            assert row.reason == (f"ambiguous_time: {name}" if is_rejected else reason), text
+            assert row["_ambiguous"] == (len(both) == 2), text
+            wanted = sorted(both)[-fold:][0].replace(tzinfo=None) if row.reason is None else None
+            assert row[name] == wanted, (ambiguous, zone, text)
 
 
 def test_a_column_is_null_before_its_day(spark: SparkSession) -> None:

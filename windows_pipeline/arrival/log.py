@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.order import ORDERED_WITHIN
 from windows_pipeline.arrival.watermark import ArrivedPart
 from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.sources.landed_columns import AMBIGUOUS
 from windows_pipeline.storage.table import Table
 
 
@@ -29,10 +30,12 @@ class LogRow(NamedTuple):
     batch: int | None = None
     stream: str | None = None
     first_offset: int | None = None
+    ambiguous: int = 0
 
 
 ArrivalLog = tuple[LogRow, ...]
-_COLUMNS = [name.removesuffix("_ms") for name in LogRow._fields]
+_COLUMNS = [name.removesuffix("_ms") for name in LogRow._fields if name != "ambiguous"]
+"""The columns that jobs read, which each pipeline's log has."""
 
 
 def arrived_parts(log: Iterable[LogRow]) -> Iterator[ArrivedPart]:
@@ -95,25 +98,28 @@ def arrival_log_rows(ordered: DataFrame, rejected: DataFrame, days: Iterable[dat
 
     Args:
         ordered: The accepted records: `arrival_unit`, `source_partition`, `offset` and
-            `_event_time_ms`.
+            `_event_time_ms`; where a column has a zone, `_ambiguous`.
         rejected: The rejected ones: `arrival_unit`.
         days: The arrival units, with those that have no records.
 
     Returns:
         One row an arrival unit and source partition, unordered: `arrival_unit`, `source_partition`,
-        `first_offset`, `last_offset`, `rows`, `_max_event_time_ms` (bigint, ms) and
-        `arrival_unit_rejected` (bigint: rejected records of the whole arrival unit, repeated in
+        `first_offset`, `last_offset`, `rows`, `_max_event_time_ms` (bigint, ms), `ambiguous`
+        (bigint, if the records have `_ambiguous`) and `arrival_unit_rejected` (bigint: rejected records of the whole arrival unit, repeated in
         each of its rows). An arrival unit without accepted records has one row, with 0 `rows`, and
         null for the source partition, the offsets and the event time.
     """
     arrival_units = small_frame(
         ordered.sparkSession, [(day,) for day in sorted(set(days))], "arrival_unit date"
     )
+    has_zones = AMBIGUOUS in ordered.columns
+    ambiguous = {"ambiguous": F.count_if(AMBIGUOUS)} if has_zones else {}
     of_partition = ordered.groupBy(*ORDERED_WITHIN).agg(
         F.min("offset").alias("first_offset"),
         F.max("offset").alias("last_offset"),
         F.count("*").alias("rows"),
         F.max("_event_time_ms").alias("_max_event_time_ms"),
+        *[count.alias(name) for name, count in ambiguous.items()],
     )
     of_arrival_unit = rejected.groupBy("arrival_unit").agg(
         F.count("*").alias("arrival_unit_rejected")
@@ -121,13 +127,14 @@ def arrival_log_rows(ordered: DataFrame, rejected: DataFrame, days: Iterable[dat
     return (
         arrival_units.join(of_partition, "arrival_unit", "left")
         .join(of_arrival_unit, "arrival_unit", "left")
-        .fillna(0, ["rows", "arrival_unit_rejected"])
+        .fillna(0, ["rows", "arrival_unit_rejected", *ambiguous])
         .select(
             *ORDERED_WITHIN,
             "first_offset",
             "last_offset",
             "rows",
             "_max_event_time_ms",
+            *ambiguous,
             "arrival_unit_rejected",
         )
     )

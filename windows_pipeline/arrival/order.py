@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from windows_pipeline.sources.landed_columns import AMBIGUOUS
+
 ORDERED_WITHIN = ["arrival_unit", "source_partition"]
 """Arrival is ordered within each value of these columns."""
-_CARRIED = {"file", "reason", "original"}
+_CARRIED = {"file", "reason", "original", AMBIGUOUS}
 """Columns about how a record was read; with an arrival column they do not order records."""
 
 
@@ -27,7 +29,7 @@ def in_arrival_order(
     Args:
         accepted: The columns `arrival_unit`, `source_partition`, `_event_time_ms` (ms), `file`, the
             arrival column if there is one, and any others of types that can be ordered.
-            `reason` and `original` do not order records, and `file` only without an arrival
+            `reason`, `original` and `_ambiguous` do not order records, and `file` only without an arrival
             column. The frame may hold rejected records, whose source partition is null; their
             numbers mean nothing.
         arrival: The arrival column's name; None for no such column.

@@ -24,6 +24,19 @@ _NO_FILE_QUARANTINED = Check(
 )
 
 
+AMBIGUOUS_TIMES = (
+    "a local time that occurs twice, as clocks are put back: it is the first of the two instants, "
+    "unless the column's `ambiguous` says `later` or `reject` (rule A6)"
+)
+_NO_AMBIGUOUS_TIME = Check(
+    "no_ambiguous_time",
+    f"No record of the day has {AMBIGUOUS_TIMES}",
+    "ambiguous > 0",
+    blocking=False,
+    is_warning=True,
+)
+
+
 def raw_events_checks(pipeline: Pipeline) -> list[Check]:
     """Checks of raw_events, over one row for each arrival unit and source partition."""
     limit = pipeline.limits.rejected
@@ -68,6 +81,7 @@ def raw_events_checks(pipeline: Pipeline) -> list[Check]:
             blocking=False,
             is_warning=True,
         ),
+        *([_NO_AMBIGUOUS_TIME] if pipeline.source.zones else []),
         *([_NO_FILE_QUARANTINED] if pipeline.source.skips_bad_files else []),
     ]
 

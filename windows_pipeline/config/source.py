@@ -289,6 +289,12 @@ class Source(Strict):
         return long_forms(self.columns)
 
     @property
+    def zones(self) -> dict[str, str]:
+        """The zones of local times, by column."""
+        forms = self.long_forms.items()
+        return {name: column.zone for name, column in forms if column.zone is not None}
+
+    @property
     def values(self) -> dict[str, str]:
         """The value columns, which are those without a role, with their types in tables."""
         with_role = {column for _, column in self.role_columns}

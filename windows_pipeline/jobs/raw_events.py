@@ -61,6 +61,7 @@ from windows_pipeline.sources.landed_files import (
     landed_files,
     read_landed,
 )
+from windows_pipeline.sources.local_times import AMBIGUOUS_TIME
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning, records_in
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.arrival_units import in_arrival_units
@@ -70,8 +71,8 @@ from windows_pipeline.storage.tables import landed_files as landed_files_table
 from windows_pipeline.storage.tables import quarantined_files as quarantined_files_table
 from windows_pipeline.storage.tables import source_tables
 
-_LANDED = ("landed", "arrival_unit_rows", "rejected")
-"""What the checks report of a day: the records that landed, were accepted and were rejected."""
+_LANDED = ("landed", "rejected")
+"""What the checks report of a day, beside its totals: how many records landed, were rejected."""
 
 
 Part = TypeVar("Part")
@@ -315,10 +316,15 @@ class RawEventsJob:
             F.count_if(~expected.eqNullSafe(F.col("running_max"))).alias("wrong_running_max"),
         )
         of_reject = parts.rejected_records.groupBy("arrival_unit").agg(
-            F.count("*").alias("rejected"), F.mode("reason").alias("most_frequent_reason")
+            F.count("*").alias("rejected"),
+            F.mode("reason").alias("most_frequent_reason"),
+            F.count_if(F.col("reason").startswith(AMBIGUOUS_TIME)).alias("_ambiguous"),
         )
-        total = F.sum("rows").over(Window.partitionBy("arrival_unit"))
-        counted = ["rejected", "distinct_offsets", "wrong_running_max"]
+        of_day = Window.partitionBy("arrival_unit")
+        totals = {"arrival_unit_rows": F.sum("rows").over(of_day)}
+        if self.pipeline.source.zones:
+            totals["ambiguous"] = F.sum("ambiguous").over(of_day) + F.col("_ambiguous")
+        counted = ["rejected", "distinct_offsets", "wrong_running_max", "_ambiguous"]
         if quarantined is not None:
             of_arrival_unit = quarantined.groupBy("arrival_unit").agg(
                 F.count("*").alias("quarantined")
@@ -331,11 +337,12 @@ class RawEventsJob:
             .join(self._landed(spark, days, log, quarantined), "arrival_unit", "left")
             .join(of_reject, "arrival_unit", "left")
             .join(_without_values(raw, self.pipeline.source), "arrival_unit", "left")
-            .withColumn("arrival_unit_rows", total)
             .fillna(0, counted if self._is_streamed(log) else ["landed", *counted])
+            .withColumns(totals)
         )
+        checks = raw_events_checks(self.pipeline)
         return [
-            Batch("raw_events", judged, raw_events_checks(self.pipeline), numbers=_LANDED),
+            Batch("raw_events", judged, checks, numbers=[*_LANDED, *totals]),
             *own_checks_of_records(self.pipeline).batches(raw, days),
         ]
 
@@ -516,4 +523,5 @@ def _of_whole_arrival_units(logged: DataFrame) -> DataFrame:
         F.sum("rows").alias("rows"),
         F.max("max_event_time").alias("max_event_time"),
         F.max("arrival_unit_rejected").alias("arrival_unit_rejected"),
+        *[F.sum(name).alias(name) for name in ("ambiguous",) if name in logged.columns],
     )

@@ -310,13 +310,12 @@ def texts_of(
     of_text = (StringType, BinaryType)
     texts = [value for name, value in values.items() if isinstance(types[name], of_text)]
     not_text = [~F.coalesce(F.is_valid_utf8(text.cast("string")), F.lit(True)) for text in texts]
-    with_zone = {name for name, column in source.long_forms.items() if column.zone is not None}
     return rows.select(
         *origin,
         _valid_text(row).alias("original"),
         reduce(Column.__or__, not_text, F.lit(False)).alias("malformed"),
         *[
-            _text(values.get(name), kind, says_zone=name in with_zone).alias(name)
+            _text(values.get(name), kind, says_zone=name in source.zones).alias(name)
             for name, kind in types.items()
         ],
     )

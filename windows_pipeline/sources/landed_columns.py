@@ -1,4 +1,4 @@
-"""Columns that readers add to each landed record."""
+"""Columns that are added to each landed record."""
 
 from __future__ import annotations
 
@@ -7,3 +7,6 @@ BLOCK = "_block"
 
 LINE = "_line"
 """The record's number among all records that its task read (bigint)."""
+
+AMBIGUOUS = "_ambiguous"
+"""Whether the record has a local time that occurs twice; only where a column has a zone."""

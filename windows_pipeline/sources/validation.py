@@ -13,7 +13,8 @@ from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.source import Source
 from windows_pipeline.epochs import EPOCHS, WHOLE_DIGITS, advice
 from windows_pipeline.sources.derived import TYPED, failed, with_derived
-from windows_pipeline.sources.local_times import local_instant
+from windows_pipeline.sources.landed_columns import AMBIGUOUS
+from windows_pipeline.sources.local_times import AMBIGUOUS_TIME, instants_of, with_instants
 from windows_pipeline.sources.years import EVENT_YEARS, YEARS, in_years, years_ms
 from windows_pipeline.text.limits import MAX_VALUE_BYTES
 
@@ -43,7 +44,9 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     ``failed_expression: <column>`` (the first in declared order) and ``too_far_ahead``: the event
     time lies more than `max_ahead` after the end of the arrival unit's day (UTC) or, where the
     source has an arrival column of type timestamp, after the arrival time. Where a derived column
-    has a role, the faults of its inputs, and its own, come before those of the role.
+    has a role, the faults of its inputs, and its own, come before those of the role. Where a
+    column rejects local times that occur twice, ``ambiguous_time: <column>`` takes the place of
+    these reasons.
 
     A text is a timestamp if it holds at least a full date, ISO 8601, with a zone (``Z``,
     ``+02:00``) or in UTC, of the years 1 to 9999; an event time has the years 1000 to 9999. If it
@@ -64,8 +67,9 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
         record is accepted. Accepted records have `source_partition` (text, ``'0'`` if none is
         declared), `key`, `_event_time_ms` (bigint, rounded down; a bigint column is milliseconds
         since 1970), the arrival column if declared, and the value columns, by their own names and
-        types. Rejected records have `original`, their text, unless the source keeps none. All
-        other columns are null.
+        types. Rejected records have `original`, their text, unless the source keeps none. Where
+        a column has a zone, `_ambiguous` says whether the record has a local time that occurs
+        twice, and is not rejected for another reason. All other columns are null.
 
     Raises:
         ValueError: The session's time zone isn't UTC.
@@ -76,7 +80,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
             f"spark.sql.session.timeZone must be 'UTC', for texts without zone, but is {zone!r}; "
             "set it so in the session, or leave it out of spark in settings.yaml"
         )
-    texts = landed.withColumns(_null_before(source))
+    texts = with_instants(landed.withColumns(_null_before(source)), source.zones, _typed)
     typed = texts.select(
         "arrival_unit",
         "file",
@@ -85,6 +89,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
         *carried,
         F.struct(*[F.col(name) for name in source.paths]).alias("raw"),
         F.struct(*[_value(name, source).alias(name) for name in source.paths]).alias(TYPED),
+        *[instants_of(name) for name in source.zones],
     )
     whole = with_derived(typed, source, _typed)
     judged = whole.withColumn("_event_time_ms", _event_ms(source)).withColumn(
@@ -98,6 +103,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
         "reason",
         *carried,
         F.when(~is_accepted, kept_text).alias("original"),
+        *_ambiguous(source),
         *[F.when(is_accepted, value).alias(name) for name, value in _accepted(source).items()],
     )
 
@@ -163,6 +169,19 @@ def _accepted(source: Source) -> dict[str, Column]:
     }
 
 
+def _ambiguous(source: Source) -> list[Column]:
+    """Whether a record has a local time that occurs twice; nothing if no column has a zone."""
+    if not source.zones:
+        return []
+    is_twice = reduce(or_, map(_occurs_twice, source.zones))
+    reason = F.coalesce("reason", F.lit(AMBIGUOUS_TIME))
+    return [(is_twice & reason.startswith(AMBIGUOUS_TIME)).alias(AMBIGUOUS)]
+
+
+def _occurs_twice(name: str) -> Column:
+    return instants_of(name)["later"].isNotNull()
+
+
 def _null_before(source: Source) -> dict[str, Column]:
     """The columns that come later than the first day, null in the records of earlier days."""
     return {
@@ -174,10 +193,15 @@ def _null_before(source: Source) -> dict[str, Column]:
 
 def _value(name: str, source: Source) -> Column:
     """The value of a column that records hold; null if the text is not a value of the type."""
-    column, text = source.long_forms.get(name), F.col(name)
-    if column is not None and column.zone is not None:
-        return _if_short(text, in_years(local_instant(text, column.zone, _FULL_DATE)))
-    return _typed(text, source.read_types[name])
+    if name not in source.zones:
+        return _typed(F.col(name), source.read_types[name])
+    instant, later = instants_of(name)["first"], instants_of(name)["later"]
+    match source.long_forms[name].ambiguous:
+        case "later":
+            instant = F.coalesce(later, instant)
+        case "reject":
+            instant = F.when(later.isNull(), instant)
+    return in_years(instant)
 
 
 def _typed(text: Column, kind: str) -> Column:
@@ -312,7 +336,10 @@ def _fault(name: str, source: Source) -> tuple[Column, Column]:
 
 
 def _reason_of_text(reason: str, name: str, source: Source) -> Column:
-    """A reason; if a timestamp column holds a number, with the type that fits the number."""
+    """A reason; if a timestamp column holds a number, with the type that fits the number.
+
+    Where the column rejects a local time that occurs twice, that is the reason.
+    """
     text = F.lit(reason)
     declared = source.read_types.get(name)
     if declared != "timestamp" and declared not in EPOCHS:
@@ -321,6 +348,8 @@ def _reason_of_text(reason: str, name: str, source: Source) -> Column:
     for kind, epoch in EPOCHS.items():
         looks = F.lit(f"{reason}: {advice(kind)}")
         text = F.when(digits == epoch.digits, looks).otherwise(text)
+    if name in source.zones and source.long_forms[name].ambiguous == "reject":
+        text = F.when(_occurs_twice(name), f"{AMBIGUOUS_TIME}{name}").otherwise(text)
     return text
 
 

@@ -77,8 +77,9 @@ def raw_events_columns(source: Source) -> Columns:
     )
 
 
-def arrival_log_columns() -> Columns:
+def arrival_log_columns(source: Source) -> Columns:
     """The columns of a source partition's part of an arrival unit; the row commits the unit."""
+    twice = "number of accepted records with a local time that occurs twice"
     return (
         TableColumn("arrival_unit", "date", "arrival day"),
         TableColumn(
@@ -88,6 +89,7 @@ def arrival_log_columns() -> Columns:
         TableColumn("last_offset", "bigint", "offset of the last record"),
         TableColumn("rows", "bigint", "number of accepted records"),
         TableColumn("max_event_time", "timestamp", "latest event time of the accepted records"),
+        *((TableColumn("ambiguous", "bigint", twice),) if source.zones else ()),
         TableColumn(
             "arrival_unit_rejected", "bigint", "number of rejected records, all partitions together"
         ),

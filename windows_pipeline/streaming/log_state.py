@@ -25,6 +25,7 @@ class BatchPart(NamedTuple):
         rows: How many records were accepted.
         max_event_time_ms: The largest event time.
         rejected: How many records of the partition were rejected, if that is known; else 0.
+        ambiguous: How many of the accepted records have a local time that occurs twice.
     """
 
     arrival_unit: date
@@ -34,6 +35,7 @@ class BatchPart(NamedTuple):
     rows: int
     max_event_time_ms: int | None
     rejected: int = 0
+    ambiguous: int = 0
 
     def with_next(self, later: BatchPart) -> BatchPart:
         """This part joined with the next part of its arrival unit and source partition."""
@@ -42,6 +44,7 @@ class BatchPart(NamedTuple):
             rows=self.rows + later.rows,
             max_event_time_ms=largest(self.max_event_time_ms, later.max_event_time_ms),
             rejected=self.rejected + later.rejected,
+            ambiguous=self.ambiguous + later.ambiguous,
         )
 
 
@@ -194,6 +197,7 @@ def log_rows(
                 batch,
                 stream,
                 part.first_offset,
+                part.ambiguous,
             )
             for part in of_arrival_unit
         ]

@@ -64,6 +64,7 @@ class BatchResult(NamedTuple):
         without_records: The names and sizes of landed files that gave no record, if records come
             by line.
         quarantined: The bad files that were left out (rule A8).
+        ambiguous: How many records have a local time that occurs twice (rule A6).
     """
 
     batch: int
@@ -78,6 +79,7 @@ class BatchResult(NamedTuple):
     without_value: list[str]
     without_records: Sequence[tuple[str, int]]
     quarantined: Sequence[QuarantinedFile]
+    ambiguous: int
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class MicroBatch:
         if source.is_by_line:
             order_columns += [BLOCK, LINE]
         judged = judged_records(landed.records, source, order_columns)
-        ordered, parts, rejected, files = in_stream_order(
+        ordered, parts, rejected, files, ambiguous = in_stream_order(
             judged,
             source.order_column,
             state,
@@ -189,6 +191,7 @@ class MicroBatch:
             self._without_value(fresh) if accepted else [],
             landed.without_records(files) if source.is_by_line else [],
             landed.quarantined,
+            ambiguous,
         )
         return result, after
 
@@ -252,7 +255,7 @@ class MicroBatch:
             rows,
             "arrival_unit date, source_partition string, _max_event_time_ms bigint, rows bigint, "
             "arrival_unit_rejected bigint, last_offset bigint, _watermark_ms bigint, batch bigint, "
-            "stream string, first_offset bigint",
+            "stream string, first_offset bigint, ambiguous bigint",
         )
         timed = with_timestamps(frame, "max_event_time", "watermark")
         self.append(arrival_log, timed, self.number, len(rows))

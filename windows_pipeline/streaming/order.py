@@ -20,7 +20,7 @@ from windows_pipeline.arrival.order import ORDERED_WITHIN, in_arrival_order, ord
 from windows_pipeline.arrival.ranges import RANGE, numbered_in_ranges
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.sources.landed_columns import BLOCK
+from windows_pipeline.sources.landed_columns import AMBIGUOUS, BLOCK
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.streaming.log_state import BatchPart, LogState
 
@@ -49,12 +49,14 @@ class InOrder(NamedTuple):
         parts: The records of each arrival unit and source partition, summed up.
         rejected: How many records were rejected, by arrival unit.
         files: The names of the files that have records, unless an arrival column orders them.
+        ambiguous: How many records have a local time that occurs twice.
     """
 
     records: DataFrame
     parts: list[BatchPart]
     rejected: dict[date, int]
     files: set[str]
+    ambiguous: int
 
 
 class _Sum(NamedTuple):
@@ -68,6 +70,8 @@ class _Sum(NamedTuple):
     accepted: int
     max_event_time_ms: int | None
     rejected: int
+    ambiguous: int
+    rejected_ambiguous: int
     file: str = ""
     position: int = 0
     """The position of the stretch in its file."""
@@ -140,7 +144,9 @@ def in_stream_order(
         if stretch.rejected:
             arrival_unit = stretch.arrival_unit
             rejected[arrival_unit] = rejected.get(arrival_unit, 0) + stretch.rejected
-    return InOrder(records, _parts(sums, bases), rejected, {stretch.file for stretch in sums})
+    ambiguous = sum(stretch.ambiguous + stretch.rejected_ambiguous for stretch in sums)
+    files = {stretch.file for stretch in sums}
+    return InOrder(records, _parts(sums, bases), rejected, files, ambiguous)
 
 
 def _within_offsets(judged: DataFrame, offsets_per_stretch: int) -> DataFrame:
@@ -198,6 +204,7 @@ def _by_file(sums: list[_Sum], in_files: InFiles) -> list[_Sum]:
 def _sums(numbered: DataFrame, *of_file: Column) -> list[_Sum]:
     """The sums of each stretch, unordered; `of_file` adds its file and the position in it."""
     accepted = F.col("reason").isNull()
+    is_ambiguous = F.col(AMBIGUOUS) if AMBIGUOUS in numbered.columns else F.lit(False)
     rows = numbered.groupBy(*ORDERED_WITHIN, _STRETCH).agg(
         # A topic's rejected records have offsets, too.
         F.min("offset"),
@@ -205,6 +212,8 @@ def _sums(numbered: DataFrame, *of_file: Column) -> list[_Sum]:
         F.count_if(accepted),
         F.max(F.when(accepted, F.col("_event_time_ms"))),
         F.count_if(~accepted),
+        F.count_if(accepted & is_ambiguous),
+        F.count_if(~accepted & is_ambiguous),
         *of_file,
     )
     return [_Sum(*row) for row in rows.collect()]
@@ -264,6 +273,7 @@ def _parts(sums: Iterable[_Sum], bases: Iterable[_Base]) -> list[BatchPart]:
             stretch.accepted,
             stretch.max_event_time_ms,
             stretch.rejected,
+            stretch.ambiguous,
         )
         parts[partition] = (
             parts[partition].with_next(of_stretch) if partition in parts else of_stretch

@@ -270,6 +270,10 @@ class PrintedBatches:
                 f"  skipped: {counted(result.passed_over, 'file')}, which are links or in folders "
                 "of days outside the pipeline's partitions"
             )
+        if result.ambiguous:
+            from windows_pipeline.checks.table_rules import AMBIGUOUS_TIMES
+
+            say("warning", f"{counted(result.ambiguous, 'record')} with {AMBIGUOUS_TIMES}")
         print_failed(self._pipeline.name, result.failed)
         self._any_undecided = self._any_undecided or bool(result.undecided)
         print_quarantined(self._pipeline.name, result.quarantined, by_days=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -14,6 +14,7 @@ from pydantic import (
     PlainSerializer,
     Tag,
     WithJsonSchema,
+    field_serializer,
 )
 
 from windows_pipeline.alerts.column_sql import ColumnSql, compile_column
@@ -55,6 +56,9 @@ class SourceColumn(Strict):
             records hold.
         path: Where records hold the value. None for the column's own name.
         zone: The time zone of texts that name none. None for UTC.
+        ambiguous: What a local time of the zone means that occurs twice, as clocks are put back:
+            the `first` or the `later` of the two instants, or `reject` to reject the record. None
+            for `first`.
         since: The first arrival day on which the column has values; before it is null. None for
             all days.
     """
@@ -65,7 +69,13 @@ class SourceColumn(Strict):
     expression: Text | None = Field(default=None, alias="as")
     path: _PathText | None = Field(default=None, alias="from")
     zone: Zone | None = None
+    ambiguous: Literal["first", "later", "reject"] | None = None
     since: Day | None = None
+
+    @field_serializer("ambiguous")
+    def _canonical_ambiguous(self, written: str | None) -> str | None:
+        """The same text whether the file writes the default or leaves it out."""
+        return "first" if self.zone is not None and written is None else written
 
 
 def _short_if_plain(column: SourceColumn) -> SourceColumn | str:
@@ -192,6 +202,9 @@ def _misplaced(column: SourceColumn, file_format: str) -> Iterator[tuple[str, st
     elif column.zone is not None and column.type != "timestamp":
         text = f"fits a column of type timestamp, and this one is {column.type}"
         yield "zone", column.zone, f"{text}; remove zone, or declare timestamp"
+    if column.ambiguous is not None and column.zone is None:
+        text = "must be left out without a zone: no time in UTC occurs twice"
+        yield "ambiguous", column.ambiguous, f"{text}; remove it, or name the zone of the times"
 
 
 def paths_of(columns: Mapping[str, str | SourceColumn]) -> dict[str, Path]:

@@ -69,7 +69,8 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         def report(result: BatchResult) -> None:
             context.log.info(
                 f"micro-batch {result.batch}: {counted(result.accepted, 'record')} accepted, "
-                f"{result.rejected} rejected; {counted(result.passed_over, 'file')} skipped"
+                f"{result.rejected} rejected; {counted(result.passed_over, 'file')} skipped; "
+                f"{result.ambiguous:,} with a local time that occurs twice"
             )
             if every is None:
                 batches.append(result)
