@@ -312,6 +312,29 @@ def test_each_local_time_is_that_of_the_zone(spark: SparkSession) -> None:
             assert row[name] == wanted, (ambiguous, zone, text)
 
 
+def test_a_role_gives_a_time_that_occurs_twice_as_the_reason(spark: SparkSession) -> None:
+    """Rule A6: of the event time, the arrival, a key, and what is derived of such a time."""
+    zoned = {"type": "timestamp", "zone": "Europe/Berlin", "ambiguous": "reject"}
+    columns = {
+        **{"at": zoned, "came": zoned, "id": zoned},
+        "hour": {"type": "bigint", "as": "hour(came)"},
+    }
+    source = source_of(columns, arrival="came", key="hour", source_partition="id")
+    once = dict.fromkeys(("at", "came", "id"), "2026-10-25 01:59:59.9")
+    twice = "2026-10-25T02:00:00"
+    cases: list[tuple[dict[str, str], str | None, bool]] = [
+        ({}, None, False),
+        ({"at": twice}, "ambiguous_time: at", True),
+        ({"came": twice}, "ambiguous_time: came", True),
+        ({"id": twice}, "ambiguous_time: id", True),
+        ({"at": f"{twice}Z", "came": f"{twice}+01:00"}, None, False),
+        ({"came": f"{twice}.0000001"}, "ambiguous_time: came", True),
+        ({"came": "noon", "id": twice}, "wrong_type: came", False),
+    ]
+    rows = judged(spark, source, [once | change for change, *_ in cases], date(2026, 10, 25))
+    assert [(row.reason, row["_ambiguous"]) for row in rows] == [case[1:] for case in cases]
+
+
 def test_a_column_is_null_before_its_day(spark: SparkSession) -> None:
     """Rule H1: whatever the records of earlier days hold."""
     columns = BASE | {

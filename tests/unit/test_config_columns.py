@@ -127,7 +127,12 @@ def test_the_digest_holds_what_changes_values(
 def test_the_digest_holds_the_zone(tmp_path: Path) -> None:
     plain = definition_of(tmp_path, "gate: timestamp")
     found = definition_of(tmp_path, "gate: {type: timestamp, zone: America/New_York}")
-    assert found == plain | {"source.columns.gate.zone": "America/New_York"}
+    zone = {"source.columns.gate.zone": "America/New_York"}
+    assert found == plain | zone | {"source.columns.gate.ambiguous": "first"}
+    declared = "gate: {type: timestamp, zone: America/New_York, ambiguous: %s}"
+    assert definition_of(tmp_path, declared % "first") == found
+    later = definition_of(tmp_path, declared % "later")
+    assert later == found | {"source.columns.gate.ambiguous": "later"}
 
 
 def test_a_file_without_long_forms_keeps_its_digest(tmp_path: Path) -> None:
@@ -180,7 +185,7 @@ BROKEN = [
     (
         "gate: {type: string, expression: origin}",
         "expression",
-        "'expression' is not a field here; remove it; the fields are type, as, from, zone, since",
+        "'expression' is not a field here; remove it; the fields are type, as, from, zone, ambiguous, since",
     ),
     ("gate: {type: string, from: card}", "from", "'card' is not a path; write names after"),
     ("gate: {type: string, from: $}", "from", "'$' names no field; write names after points"),
@@ -214,6 +219,16 @@ BROKEN = [
         "gate: {type: timestamp_ms, zone: UTC}",
         "zone",
         "'UTC' fits a column of type timestamp, and this one is timestamp_ms; remove zone, or",
+    ),
+    (
+        "gate: {type: timestamp, ambiguous: later}",
+        "ambiguous",
+        "'later' must be left out without a zone: no time in UTC occurs twice; remove it, or name",
+    ),
+    (
+        "gate: {type: timestamp, zone: Europe/Berlin, ambiguous: second}",
+        "ambiguous",
+        "'second' is not a known value; use 'first', 'later' or 'reject'",
     ),
     (
         "gate: {type: timestamp, as: departed_at, zone: UTC}",

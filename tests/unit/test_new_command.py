@@ -161,6 +161,106 @@ def test_parquet_with_timestamps(project: NewProject) -> None:
     assert f"data/p/{FIRST_DAY:%Y-%m-%d}/a.parquet".removeprefix("data/p/") in project.landed()
 
 
+def numbers(project: NewProject, kind: str, values: list[object]) -> str:
+    """A sample whose column `v` has these values again and again."""
+    rows = [
+        {"k": f"k{n % 3}", "ts": iso(FIRST_DAY + timedelta(minutes=n)), "v": values[n % len(values)]}
+        for n in range(120)
+    ]
+    if kind == "parquet":
+        table = pa.table({name: [row[name] for row in rows] for name in ("k", "ts")})
+        table = table.append_column("v", pa.array([row["v"] for row in rows], pa.uint64()))
+        pq.write_table(table, project.folder / "a.parquet")
+        return "a.parquet"
+    if kind == "jsonl":
+        return project.write("a.jsonl", "\n".join(map(json.dumps, rows)))
+    return project.write("a.csv", csv_text([[str(v) for v in r.values()] for r in rows], [*rows[0]]))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("values", "declared"),
+    [
+        ([2**63], "decimal(38,0)"),
+        ([10**19 - 1, 3], "decimal(38,0)"),
+        ([2**64 - 1, 2**63, 5], "decimal(38,0)"),
+        ([1, 2], "bigint"),
+        ([-(2**63) - 1, -1], "decimal(38,0)"),
+        ([10**38, 7], "double"),
+        ([1e300, -1e300, 1.5], "double"),
+        ([1e-300, 2e-300], "double"),
+    ],
+)
+def test_numbers_of_any_size_become_a_pipeline(
+    project: NewProject, kind: str, values: list[object], declared: str
+) -> None:
+    """The type fits them, and the rule's threshold is one that a rule takes."""
+    if kind == "parquet" and not all(isinstance(v, int) and 0 <= v < 2**64 for v in values):
+        pytest.skip("no unsigned number")
+    status, said = project.new(numbers(project, kind, values))
+    assert status == 0, said
+    assert project.pipeline().source.columns["v"] == declared
+    assert project.validate()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [
+        (pa.decimal256(40, 0), "decimal256(40, 0)"),
+        (pa.float16(), "halffloat"),
+        (pa.list_(pa.time64("us")), "list<element: time64[us]>"),
+    ],
+)
+def test_parquet_that_spark_cannot_read_is_refused(
+    project: NewProject, kind: pa.DataType, named: str
+) -> None:
+    pq.write_table(pa.table({"k": ["a"], "v": pa.nulls(1, kind)}), project.folder / "a.parquet")
+    status, said = project.new("a.parquet")
+    assert (status, f"column 'v' is {named}; write another type" in said) == (2, True), said
+
+
+LOCAL = csv_text(
+    [
+        (f"s{n % 3}", f"2026-10-{24 + n // 96} {n // 4 % 24:02}:{n % 4 * 15:02}:00", f"{n % 7}.5")
+        for n in range(192)
+    ],
+    ("sensor", "measured_at", "celsius"),
+)
+
+
+def test_times_without_an_offset_are_said_to_be_utc(project: NewProject) -> None:
+    status, said = project.new(project.write("a.csv", LOCAL))
+    assert status == 0, said
+    assert "measured_at timestamp, as UTC" in said
+    assert "times without an offset are read as UTC: measured_at; if they are local times" in said
+    text = (project.folder / "pipelines" / "p.yaml").read_text()
+    assert "read as UTC; if local: {type: timestamp, zone: Europe/Berlin}" in text
+    assert project.landed()[::2] == ["2026-10-24", "2026-10-25"]
+    times = pa.array([FIRST_DAY + timedelta(minutes=n) for n in range(60)])
+    for name, zone in (("instant", "UTC"), ("local", None)):
+        at = times.cast(pa.timestamp("us", zone))
+        file = project.folder / f"{name}.parquet"
+        pq.write_table(pa.table({"device": ["a", "b"] * 30, "at": at}), file)
+        said = project.new(file.name, name=name)[1]
+        assert ("as UTC" in said) == (zone is None), said
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_the_zone_of_local_times_is_asked_or_given(project: NewProject, *, asks: bool) -> None:
+    """Arrival days are those of the instants, and the doubled hour is said to be the first."""
+    sample = project.write("a.csv", LOCAL)
+    if asks:
+        project.answer("Europe/Berln", "Europe/Berlin", "", "", "", "")
+    status, said = project.new(sample, *(() if asks else ("--zone", "Europe/Berlin")))
+    assert status == 0, said
+    assert ("did you mean 'Europe/Berlin'?" in said) == asks
+    column = project.pipeline().source.long_forms["measured_at"]
+    assert (column.type, column.zone, column.ambiguous) == ("timestamp", "Europe/Berlin", None)
+    text = (project.folder / "pipelines" / "p.yaml").read_text()
+    assert "a time that occurs twice is the first; or ambiguous: later, reject" in text
+    assert project.landed()[::2] == ["2026-10-23", "2026-10-24", "2026-10-25"]
+
+
 def test_day_folders_of_the_project_are_read_where_they_are(project: NewProject) -> None:
     rows = payments()
     for row in rows:
@@ -324,9 +424,10 @@ def test_flags_stand_above_guesses(project: NewProject) -> None:
     ("options", "words"),
     [
         (("--key", "crad"), "--key: 'crad' is not a column of the sample; did you mean 'card'?"),
-        (("--event-time", "card"), "--event-time card: must hold times"),
-        (("--arrival", "amount"), "--arrival amount: must hold times"),
+        (("--event-time", "card"), "--event-time: 'card' must hold times"),
+        (("--arrival", "amount"), "--arrival: 'amount' must hold times"),
         (("--key", "paid_at"), "--key paid_at: must be another column"),
+        (("--zone", "Mars"), "--zone: 'Mars' is not a known time zone"),
         (("--size", "soon"), "--size: 'soon' is not a duration"),
         (("--size", "0 s"), "--size: must be above zero"),
         (("--windows", "round"), "'round' is not one of"),
@@ -559,5 +660,5 @@ def test_enter_takes_the_guess_after_a_wrong_answer(project: NewProject) -> None
     sample = project.write("a.csv", csv_text(rows, (*PAYMENT_COLUMNS[:4], "Paid By")))
     project.answer("", "", "Paid By", "", "")
     status, said = project.new(sample)
-    assert (status, "--key Paid By: is not a column name" in said) == (0, True), said
+    assert (status, "--key: 'Paid By' is not a column name" in said) == (0, True), said
     assert project.pipeline().source.key == "card"

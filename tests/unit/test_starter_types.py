@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
+from decimal import Context, Decimal
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +48,7 @@ def accepts(kind: str, text: str) -> bool:
         return not said.is_finite() or (math.isfinite(number) and (number != 0) == (said != 0))
     if kind.startswith("decimal"):
         digits, decimals = map(int, kind[8:-1].split(","))
-        scaled = Decimal(text).scaleb(decimals)
+        scaled = Decimal(text).scaleb(decimals, Context(prec=60))
         return scaled == int(scaled) and abs(scaled) < 10**digits
     if kind == "date":
         return bool(date.fromisoformat(text))
@@ -86,6 +87,40 @@ def test_what_is_no_time_is_text(text: str) -> None:
     assert guessed([text, text]).type == "string"
 
 
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        *(("2026-01-01T10:00", True), ("2026-01-01T10:00:00+18", True), ("0001-01-01", True)),
+        *(("2026-01-01T10:00Z", False), ("2026-01-01T10:00+01:00", False)),
+        *(("2026-01-01T10:00:00+18:30", False), ("2026-01-01T10:00:00+19:00", False)),
+        *(("2026-01-01T10:00:00+01:60", False), ("0000-12-31T10:00:00", False)),
+    ],
+)
+def test_a_time_is_one_that_spark_reads(text: str, *, is_read: bool) -> None:
+    assert instants(pa.array([text]), "timestamp").is_time.tolist() == [is_read]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Lord_Howe", "Antarctica/Casey"])
+def test_a_local_time_is_read_in_its_zone(zone: str) -> None:
+    """As a run reads it: the first of two instants; a time that does not occur is no time."""
+    days = [datetime(2026, 3, 29), datetime(2026, 4, 5), datetime(2026, 10, 4)]
+    days += [datetime(2026, 10, 25), datetime(2010, 3, 5)]
+    local = [day + timedelta(minutes=7 * step) for day in days for step in range(-100, 200)]
+    column = guessed([time.isoformat(" ") for time in local] + ["2026-10-25T02:30:00Z"])
+    read = column.as_type("timestamp", zone)
+    meant = [time.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC) for time in local]
+    occurs = [
+        instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None) == time
+        for instant, time in zip(meant, local, strict=True)
+    ]
+    assert read.instants.is_time.tolist() == [*occurs, True]
+    assert read.unfit == occurs.count(False)
+    wanted = [micros(time) if known else 0 for time, known in zip(meant, occurs, strict=True)]
+    assert read.instants.us.tolist() == [*wanted, micros(datetime(2026, 10, 25, 2, 30))]
+    assert column.is_local
+    assert not guessed(["2026-10-25T02:30:00Z"]).is_local
+
+
 @settings(deadline=None)
 @given(
     st.sampled_from(sorted(EPOCHS)),
@@ -113,6 +148,16 @@ def test_a_number_since_1970_may_have_a_point_or_a_power() -> None:
     power = guessed(["1.772928e12", "1.772928000001e+12"], "ts", "double")
     assert power.type == "timestamp_ms"
     assert power.instants.us.tolist() == [1_772_928_000_000_000, 1_772_928_000_001_000]
+
+
+@settings(deadline=None)
+@given(st.sampled_from(["x", "ts"]), st.lists(st.integers(-(10**45), 10**45), min_size=1))
+def test_whole_numbers_of_any_size_fit_their_type(name: str, numbers: list[int]) -> None:
+    """Rule A6: also from 2^63 on, which are no times in nanoseconds."""
+    for each in (numbers, [2**63], [10**19 - 1], [2**64 - 1], [-(2**63) - 1]):
+        column = guessed([str(number) for number in each], name)
+        assert column.unfit <= len(each) // 100
+        assert sum(not accepts(column.type, str(number)) for number in each) <= column.unfit
 
 
 @settings(deadline=None)

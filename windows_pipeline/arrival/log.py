@@ -152,7 +152,7 @@ def rows_of(log: DataFrame) -> ArrivalLog:
 
 def _log_rows(rows: pa.Table) -> ArrivalLog:
     columns = (_in_ms(rows[name]).to_pylist() for name in _COLUMNS)
-    return tuple(map(LogRow._make, zip(*columns, strict=True)))
+    return tuple(LogRow(*row) for row in zip(*columns, strict=True))
 
 
 def _in_ms(values: pa.ChunkedArray) -> pa.ChunkedArray:

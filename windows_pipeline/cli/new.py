@@ -42,6 +42,12 @@ def new(
             metavar="COLUMN", help="The column that says when it came, or lines, or event_time."
         ),
     ] = None,
+    zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE", help="The zone of times without an offset, such as Europe/Berlin."
+        ),
+    ] = None,
     windows: Annotated[Kind, typer.Option(help="The kind of window.")] = "sliding",
     size: Annotated[
         str | None, typer.Option(metavar="DURATION", help="A window's length, such as '1 hour'.")
@@ -59,7 +65,7 @@ def new(
     """
     try:
         _new(
-            *(name, source, key, event_time, arrival, windows, size, grace),
+            *(name, source, key, event_time, arrival, zone, windows, size, grace),
             asks=not yes and sys.stdin.isatty(),
         )
     except FileNotFoundError:
@@ -74,6 +80,7 @@ def _new(
     key: str | None,
     event_time: str | None,
     arrival: str | None,
+    zone: str | None,
     windows: Kind,
     size: str | None,
     grace: str | None,
@@ -89,7 +96,10 @@ def _new(
     size_ms = None if size is None else _positive("--size", duration_ms(size, "--size"))
     grace_ms = None if grace is None else _not_negative("--grace", duration_ms(grace, "--grace"))
     made = NewPipeline(name, source, load_settings(Path.cwd()))
+    made.choose_zone(zone or "UTC")
     new_report.print_sample(console, made)
+    if asks and zone is None and made.local_times:
+        _ask("Time zone of times without an offset", "UTC", made.choose_zone)
     made.choose_event_time(event_time)
     if asks and event_time is None:
         _ask("Event time", made.event_time.name, made.choose_event_time)

@@ -50,11 +50,13 @@ class ArrivalDay:
         type: The column's type.
         by_line: Whether lines arrive in their order: a line's day is that of the largest time so
             far. Otherwise each record has the day of its own time.
+        zone: The zone of its times that name no offset; None for UTC.
     """
 
     column: str
     type: str
     by_line: bool
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class _Days:
 
     def of(self, texts: pa.StringArray) -> np.ndarray:
         """Returns the records' days, in days since 1970."""
-        times = instants(texts, self._arrival.type)
+        times = instants(texts, self._arrival.type, self._arrival.zone)
         known = Instants(times.us, times.is_time & (times.us < self._end_us))
         if self._arrival.by_line:
             days = stream_days(known, self._last)

@@ -18,12 +18,16 @@ YEAR_US = 31_556_952 * SECOND_US
 _ISO = (
     r"^\s*(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
     r"(?:[T ](?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})"
-    r"(?:\.(?P<fraction>\d{1,9}))?)?(?P<zone>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?)?\s*$"
+    r"(?:\.(?P<fraction>\d{1,9}))?"
+    r"(?P<zone>Z|UTC|GMT|[+-](?:(?:0\d|1[0-7])(?::?[0-5]\d)?|18(?::?00)?))?)?)?\s*$"
 )
+"""As Spark reads times: no offset without seconds, and none above 18 hours."""
 _NUMBER = r"^\s*(?P<sign>[+-]?)(?P<whole>\d{1,19})(?:\.(?P<fraction>\d{0,9}))?\s*$"
 _POWER = r"^\s*[+-]?\d+(\.\d*)?[eE][+-]?\d{1,2}\s*$"
-_MOST_US = 253_402_300_800 * SECOND_US
+_MOST_S = 253_402_300_800
 """The end of the year 9999."""
+_MOST_WHOLE = 2**63
+"""Whole numbers from here on do not fit 64 bits."""
 
 
 class Instants(NamedTuple):
@@ -38,9 +42,35 @@ class Instants(NamedTuple):
     is_time: np.ndarray
 
 
-def instants(texts: pa.StringArray, kind: str) -> Instants:
-    """Reads a column of a time's type: `timestamp`, `date`, or a number since 1970."""
-    return _numbers(texts, EPOCHS[kind].per_second) if kind in EPOCHS else _iso(texts)
+def instants(texts: pa.StringArray, kind: str, zone: str | None = None) -> Instants:
+    """Reads a column of a time's type: `timestamp`, `date`, or a number since 1970.
+
+    Args:
+        texts: The values.
+        kind: The type.
+        zone: The zone of the timestamps that name no offset; None for UTC.
+    """
+    if kind in EPOCHS:
+        return _numbers(texts, EPOCHS[kind].per_second)
+    times = _iso(texts)
+    return times if kind != "timestamp" or zone is None else _in_zone(times, texts, zone)
+
+
+def is_local(texts: pa.StringArray) -> np.ndarray:
+    """Which values are times of ISO 8601 that name no offset."""
+    found = pc.extract_regex(texts, _ISO)
+    return _mask(found) & _equals(found, "zone", "")
+
+
+def _in_zone(times: Instants, texts: pa.StringArray, zone: str) -> Instants:
+    """Reads local times in a zone as a run does: the first of two; none that does not occur."""
+    local = pa.array(times.us, pa.timestamp("us"))
+    found = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="earliest")
+    occurs = np.asarray(pc.equal(pc.local_timestamp(found), local))
+    moves = is_local(texts)
+    is_time = times.is_time & (occurs | ~moves)
+    us = np.where(moves, np.asarray(pc.cast(found, pa.int64())), times.us)
+    return Instants(np.where(is_time, us, 0), is_time)
 
 
 def has_time_of_day(texts: pa.StringArray) -> bool:
@@ -54,11 +84,13 @@ def _iso(texts: pa.StringArray) -> Instants:
     month, day = _integers(found, "month"), _integers(found, "day")
     hour, minute = _integers(found, "hour"), _integers(found, "minute")
     second = _integers(found, "second")
-    months = (_integers(found, "year") - 1970) * 12 + month - 1
+    year = _integers(found, "year")
+    months = (year - 1970) * 12 + month - 1
     first = months.astype("datetime64[M]").astype("datetime64[D]")
     days = first + (day - 1)
     exists = (
-        (month >= 1)
+        (year >= 1)
+        & (month >= 1)
         & (month <= 12)
         & (day >= 1)
         & (days.astype("datetime64[M]") == months.astype("datetime64[M]"))
@@ -75,7 +107,7 @@ def _numbers(texts: pa.StringArray, per_second: int) -> Instants:
     found = pc.extract_regex(_without_powers(texts), _NUMBER)
     is_number = _mask(found)
     whole = _integers(found, "whole", np.float64)
-    is_time = is_number & (whole <= _MOST_US / SECOND_US * per_second)
+    is_time = is_number & (whole <= _MOST_S * per_second) & (whole < _MOST_WHOLE)
     exact = np.where(is_time, _exact(found, is_time), 0)
     if per_second > SECOND_US:
         us = exact // (per_second // SECOND_US)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+from windows_pipeline.config.fields import known_zone
 from windows_pipeline.settings import Settings
 from windows_pipeline.starter.arrival_order import ArrivedRecords, ordered_sample
 from windows_pipeline.starter.day_folders import ArrivalDay, CopiedDays, copy_by_day, fill_gaps
@@ -60,6 +61,7 @@ class NewPipeline:
         files: The files of the sample.
         sample: Their records, or a share of them.
         columns: The columns of the sample, with the types to declare.
+        zone: The zone of times that name no offset; None for UTC.
         left_out: Columns that a pipeline cannot declare, with the reason; after `choose_key`.
         key: The key.
         event_time: The event time.
@@ -68,6 +70,7 @@ class NewPipeline:
         proposal: The windows; after `choose_windows`.
     """
 
+    zone: str | None = None
     key: Choice
     event_time: Choice
     arrival: Choice
@@ -91,6 +94,24 @@ class NewPipeline:
         self.sample = read_sample(self.files, share)
         self.columns = dict(guess_columns(self.sample.columns, self.sample.natives))
         self.left_out: dict[str, str] = {}
+
+    @property
+    def local_times(self) -> list[str]:
+        """The columns whose times name no offset."""
+        return [name for name, column in self.columns.items() if column.is_local]
+
+    def choose_zone(self, chosen: str) -> None:
+        """Takes the zone of times that name no offset; UTC unless it is chosen.
+
+        Raises:
+            ValueError: There is no such zone.
+        """
+        try:
+            self.zone = None if chosen == "UTC" else known_zone(chosen)
+        except ValueError as error:
+            raise ValueError(f"--zone: {chosen!r} {error}") from None
+        for name in self.local_times:
+            self.columns[name] = self.columns[name].as_type("timestamp", self.zone)
 
     def choose_event_time(self, chosen: str | None = None) -> Choice:
         """Takes the chosen column for the event time, or the likeliest one.
@@ -217,9 +238,9 @@ class NewPipeline:
         """Gives a column with a time's role a type that has times of day."""
         column = self.columns[name]
         if column.type == "date":
-            self.columns[name] = column.as_type("timestamp")
+            self.columns[name] = column.as_type("timestamp", self.zone)
         elif column.times is None:
-            self.columns[name] = as_times(option, column)
+            self.columns[name] = as_times(option, column, self.zone)
 
     def _as_text(self, name: str) -> SampleColumn:
         column = self.columns[name]
@@ -240,9 +261,10 @@ class NewPipeline:
             self.left_out |= refused
         for role, name in roles.items():
             if name in self.left_out:
+                option = f"--{role.replace('_', '-')}"
                 raise ValueError(
-                    f"--{role.replace('_', '-')} {name}: {self.left_out[name]}; rename the column "
-                    "in the files, or name another one"
+                    f"{option}: {name!r} {self.left_out[name]}; rename the column in the files, or "
+                    f"name another one: {option} COLUMN"
                 )
 
     def _require_free_paths(self) -> None:
@@ -275,7 +297,8 @@ class NewPipeline:
     def _day_column(self) -> ArrivalDay:
         by_column = self.arrival.name not in (LINES, EVENT_TIME)
         name = self.arrival.name if by_column else self.event_time.name
-        return ArrivalDay(name, self.columns[name].type, by_line=self.arrival.name == LINES)
+        column = self.columns[name]
+        return ArrivalDay(name, column.type, self.arrival.name == LINES, column.zone)
 
     def _draft(self, path: str, days: tuple[date, ...]) -> Draft:
         last = days[-1]

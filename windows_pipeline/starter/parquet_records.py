@@ -45,8 +45,11 @@ def read_parquet_parts(
     Returns:
         The columns as texts, their types in a pipeline's words, each row's day folder in days
         since 1970 (0 for none), and whether there are more rows.
+
+    Raises:
+        ValueError: A file is not Parquet, or has a column of a type that Spark can't read.
     """
-    counts = [open_parquet(file.path).metadata.num_rows for file in files]
+    counts = [_row_count(file.path) for file in files]
     total = sum(counts)
     half = most // 2
     ranges = [(0, total)] if total <= most else [(0, half), (total - half, total)]
@@ -75,6 +78,33 @@ def read_parquet_parts(
         if (native := native_type(table.schema.field(name).type)) is not None
     }
     return texts, natives, days, total > most
+
+
+def _row_count(path: Path) -> int:
+    """How many rows a file has.
+
+    Raises:
+        ValueError: A column has a type that Spark can't read: a run would find the file bad.
+    """
+    file = open_parquet(path)
+    for field in file.schema_arrow:
+        if _is_unreadable(field.type):
+            raise ValueError(
+                f"{path}: must have columns of types that Spark reads, but column {field.name!r} "
+                f"is {field.type}; write another type, or text"
+            )
+    return int(file.metadata.num_rows)
+
+
+def _is_unreadable(kind: pa.DataType) -> bool:
+    is_too_long = pa.types.is_decimal(kind) and kind.precision > 38
+    inner = (kind.field(index).type for index in range(kind.num_fields))
+    return (
+        is_too_long
+        or pa.types.is_time(kind)
+        or pa.types.is_float16(kind)
+        or any(map(_is_unreadable, inner))
+    )
 
 
 def _rows(path: Path, start: int, stop: int) -> pa.Table:
@@ -108,17 +138,26 @@ def native_type(kind: pa.DataType) -> str | None:
     if pa.types.is_boolean(kind):
         return "boolean"
     if pa.types.is_integer(kind):
-        return "bigint"
+        return None if kind == pa.uint64() else "bigint"
     if pa.types.is_floating(kind):
         return "double"
     if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})" if kind.precision <= 38 else "string"
+        return f"decimal({kind.precision},{kind.scale})"
     if pa.types.is_timestamp(kind):
         return "timestamp"
     if pa.types.is_date(kind):
         return "date"
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     return None if is_text else "string"
+
+
+def _in_micros(values: pa.Array) -> pa.Array:
+    """Timestamps in microseconds; their numbers, which are no times, where these need 65 bits."""
+    try:
+        micros = pc.cast(values, pa.timestamp("us", values.type.tz), safe=values.type.unit != "ns")
+    except pa.ArrowInvalid:
+        return pc.cast(values, pa.int64())
+    return pc.cast(micros, pa.timestamp("us"), safe=False)
 
 
 def _texts_or_nulls(table: pa.Table, name: str) -> pa.StringArray:
@@ -133,11 +172,12 @@ def texts_of(values: pa.Array | pa.ChunkedArray) -> pa.StringArray:
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.nulls(0, values.type)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    end = ""
     if pa.types.is_timestamp(values.type):
-        values = pc.cast(values, pa.timestamp("us", values.type.tz), safe=False)
-        values = pc.cast(values, pa.timestamp("us"), safe=False)
+        end = "Z" if values.type.tz else ""
+        values = _in_micros(values)
     try:
-        return pc.cast(values, pa.string())
+        return pc.binary_join_element_wise(pc.cast(values, pa.string()), end, "")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         texts = [
             None if value is None else json.dumps(value, default=str)

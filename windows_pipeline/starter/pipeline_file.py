@@ -150,7 +150,7 @@ def _source(draft: Draft) -> Iterator[str]:
     yield "  columns:"
     for name, column in draft.columns.items():
         if column.has_values:
-            yield _noted(f"    {_scalar(name)}: {column.type}", _example(column.example))
+            yield _noted(f"    {_scalar(name)}: {_declared(column)}", _column_note(column))
     for name, column in draft.columns.items():
         if not column.has_values:
             yield f"    # {name}: {column.type}             no value in the sample"
@@ -165,6 +165,21 @@ def _source(draft: Draft) -> Iterator[str]:
     note = arrivals.get(draft.arrival, "when the record came: orders the records of a day")
     yield _noted(f"  arrival: {_scalar(draft.arrival)}", note)
     yield _noted("  max_ahead: 1 day", "an event time further after its arrival is rejected")
+
+
+def _declared(column: SampleColumn) -> str:
+    is_plain = column.zone is None
+    return column.type if is_plain else f"{{type: {column.type}, zone: {column.zone}}}"
+
+
+def _column_note(column: SampleColumn) -> str:
+    """An example, and in which zone times are read that name none."""
+    example = _example(column.example)
+    if column.zone is not None:
+        return f"{example}; a time that occurs twice is the first; or ambiguous: later, reject"
+    if column.is_local:
+        return f"{example}, read as UTC; if local: {{type: timestamp, zone: Europe/Berlin}}"
+    return example
 
 
 def _windows(draft: Draft) -> Iterator[str]:

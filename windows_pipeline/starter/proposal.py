@@ -29,6 +29,10 @@ _SILENCE_GAPS = 3
 _RARE = 0.99
 _HOPS = 4
 _LONGEST_NAME = 100
+_MOST_DIGITS = 18
+"""The most digits of a number in a rule, before the point and after it."""
+_THRESHOLDS = 1e-90, 1e90
+"""The least and the largest threshold: a power of ten has two digits in a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +230,12 @@ def _busy(windows: SampleWindows, *, live: bool) -> AlertRule:
 
 
 def _high(windows: SampleWindows, column: str, *, live: bool) -> AlertRule:
-    averages = windows.averages[~np.isnan(windows.averages)]
+    averages = windows.averages[np.isfinite(windows.averages)]
     name = result_name("avg", column)
-    if not len(averages) or averages.min() == averages.max():
+    least, largest = _THRESHOLDS
+    size = np.abs(averages[averages != 0.0])
+    can_be_written = bool(np.all((size >= least) & (size <= largest)))
+    if not len(averages) or averages.min() == averages.max() or not can_be_written:
         return _busy(windows, live=live)
     highest = float(averages.max())
     limit = _rounded(float(np.quantile(averages, _RARE, method="lower")))
@@ -250,6 +257,9 @@ def _rounded(value: float) -> float:
 
 
 def _plain(value: float) -> str:
-    """Writes a number without a power of ten."""
-    text = format(Decimal(f"{value:.12g}"), "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    """Writes a number as rules take it: with a power of ten only if it has too many digits."""
+    short = f"{value:.12g}"
+    text = format(Decimal(short), "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    is_long = max(map(len, text.lstrip("-").split("."))) > _MOST_DIGITS
+    return short if is_long else text

@@ -174,8 +174,8 @@ def guess_value(columns: Mapping[str, SampleColumn], taken: set[str]) -> str | N
     return max(ranked)[-1] if ranked else None
 
 
-def as_times(option: str, column: SampleColumn) -> SampleColumn:
-    """Reads a column that was not taken for a time.
+def as_times(option: str, column: SampleColumn, zone: str | None = None) -> SampleColumn:
+    """Reads a column that was not taken for a time, in a zone where it names no offset.
 
     Raises:
         ValueError: Most values are no times.
@@ -186,11 +186,11 @@ def as_times(option: str, column: SampleColumn) -> SampleColumn:
         years = times.us / YEAR_US + 1970
         likely = times.is_time & (years >= 1980) & (years < 2100)
         if count and np.sum(likely) > count / 2:
-            return column.as_type(kind)
+            return column.as_type(kind, zone if kind == "timestamp" else None)
     raise ValueError(
-        f"{option} {column.name}: must hold times (ISO 8601 such as 2013-03-08T10:15:00Z, or "
-        f"numbers since 1970), and holds values such as {column.example[:40]!r}; name another "
-        "column, or write times in this form"
+        f"{option}: {column.name!r} must hold times (ISO 8601 such as 2013-03-08T10:15:00Z, or "
+        "numbers since 1970 of the years 1980 to 2099), and holds values such as "
+        f"{column.example[:40]!r}; name another column, or write times in this form"
     )
 
 

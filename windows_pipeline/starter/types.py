@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.epochs import EPOCHS
-from windows_pipeline.starter.instants import YEAR_US, Instants, has_time_of_day, instants
+from windows_pipeline.starter.instants import YEAR_US, Instants, has_time_of_day, instants, is_local
 from windows_pipeline.starter.names import is_identifier, is_money, is_time
 
 _BOOLEAN = r"(?i)^\s*(true|false)\s*$"
@@ -43,6 +43,7 @@ class SampleColumn:
         nulls: How many records have no value.
         unfit: How many values do not fit the type: a pipeline rejects their records.
         times: The values as times, if the type is a time's.
+        zone: The zone of timestamps that name no offset; None for UTC.
     """
 
     name: str
@@ -52,6 +53,12 @@ class SampleColumn:
     nulls: int
     unfit: int = 0
     times: Instants | None = None
+    zone: str | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it has timestamps that name no offset."""
+        return self.type == "timestamp" and bool(is_local(self.texts).any())
 
     @property
     def is_number(self) -> bool:
@@ -74,9 +81,11 @@ class SampleColumn:
             raise TypeError(f"column {self.name!r} must hold times, but is {self.type}")
         return self.times
 
-    def as_type(self, kind: str) -> SampleColumn:
-        """Returns the column with another type of a time."""
-        return replace(self, type=kind, times=instants(self.texts, kind))
+    def as_type(self, kind: str, zone: str | None = None) -> SampleColumn:
+        """Returns the column with another type of a time, or with a zone."""
+        times = instants(self.texts, kind, zone)
+        unfit = len(self.texts) - self.nulls - int(times.is_time.sum())
+        return replace(self, type=kind, times=times, zone=zone, unfit=unfit)
 
 
 def guess_columns(

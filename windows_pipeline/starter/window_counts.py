@@ -120,8 +120,9 @@ def _averages(values: np.ndarray | None, first: np.ndarray, last: np.ndarray) ->
     if values is None:
         return np.full(len(first), np.nan)
     is_number = ~np.isnan(values)
-    sums = np.append(0.0, np.cumsum(np.where(is_number, values, 0.0)))
     counts = np.append(0, np.cumsum(is_number))
     count = counts[last] - counts[first]
-    total = sums[last] - sums[first]
+    with np.errstate(over="ignore", invalid="ignore"):  # too large a sum has no average
+        sums = np.append(0.0, np.cumsum(np.where(is_number, values, 0.0)))
+        total = sums[last] - sums[first]
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
