@@ -316,7 +316,7 @@ def test_a_role_gives_a_time_that_occurs_twice_as_the_reason(spark: SparkSession
     """Rule A6: of the event time, the arrival, a key, and what is derived of such a time."""
     zoned = {"type": "timestamp", "zone": "Europe/Berlin", "ambiguous": "reject"}
     columns = {
-        **{"at": zoned, "came": zoned, "id": zoned},
+        **dict.fromkeys(("at", "came", "id"), zoned),
         "hour": {"type": "bigint", "as": "hour(came)"},
     }
     source = source_of(columns, arrival="came", key="hour", source_partition="id")

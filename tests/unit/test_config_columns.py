@@ -185,7 +185,7 @@ BROKEN = [
     (
         "gate: {type: string, expression: origin}",
         "expression",
-        "'expression' is not a field here; remove it; the fields are type, as, from, zone, ambiguous, since",
+        "'expression' is not a field here; remove it; the fields are type, as, from, zone, ",
     ),
     ("gate: {type: string, from: card}", "from", "'card' is not a path; write names after"),
     ("gate: {type: string, from: $}", "from", "'$' names no field; write names after points"),

@@ -105,9 +105,10 @@ def arrival_log_rows(ordered: DataFrame, rejected: DataFrame, days: Iterable[dat
     Returns:
         One row an arrival unit and source partition, unordered: `arrival_unit`, `source_partition`,
         `first_offset`, `last_offset`, `rows`, `_max_event_time_ms` (bigint, ms), `ambiguous`
-        (bigint, if the records have `_ambiguous`) and `arrival_unit_rejected` (bigint: rejected records of the whole arrival unit, repeated in
-        each of its rows). An arrival unit without accepted records has one row, with 0 `rows`, and
-        null for the source partition, the offsets and the event time.
+        (bigint, if the records have `_ambiguous`) and `arrival_unit_rejected` (bigint: rejected
+        records of the whole arrival unit, repeated in each of its rows). An arrival unit without
+        accepted records has one row, with 0 `rows`, and null for the source partition, the offsets
+        and the event time.
     """
     arrival_units = small_frame(
         ordered.sparkSession, [(day,) for day in sorted(set(days))], "arrival_unit date"

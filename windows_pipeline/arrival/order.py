@@ -29,9 +29,9 @@ def in_arrival_order(
     Args:
         accepted: The columns `arrival_unit`, `source_partition`, `_event_time_ms` (ms), `file`, the
             arrival column if there is one, and any others of types that can be ordered.
-            `reason`, `original` and `_ambiguous` do not order records, and `file` only without an arrival
-            column. The frame may hold rejected records, whose source partition is null; their
-            numbers mean nothing.
+            `reason`, `original` and `_ambiguous` do not order records, and `file` only without an
+            arrival column. The frame may hold rejected records, whose source partition is null;
+            their numbers mean nothing.
         arrival: The arrival column's name; None for no such column.
         stretch: A column that cuts the order into stretches; each stretch is numbered from 0.
             None to number the whole order.

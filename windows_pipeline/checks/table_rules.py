@@ -24,13 +24,10 @@ _NO_FILE_QUARANTINED = Check(
 )
 
 
-AMBIGUOUS_TIMES = (
-    "a local time that occurs twice, as clocks are put back: it is the first of the two instants, "
-    "unless the column's `ambiguous` says `later` or `reject` (rule A6)"
-)
 _NO_AMBIGUOUS_TIME = Check(
     "no_ambiguous_time",
-    f"No record of the day has {AMBIGUOUS_TIMES}",
+    "No record of the day has a local time that occurs twice, as clocks are put back; such a time "
+    "is the first instant, unless `ambiguous` of the column says `later` or `reject` (rule A6)",
     "ambiguous > 0",
     blocking=False,
     is_warning=True,

@@ -12,7 +12,6 @@ from rich.table import Table
 from windows_pipeline.cli.terminal.console import PlainConsole
 from windows_pipeline.starter.arrival_order import grace_ms, histogram
 from windows_pipeline.starter.new_pipeline import Created, NewPipeline
-from windows_pipeline.starter.types import SampleColumn
 from windows_pipeline.text.counts import counted
 from windows_pipeline.windows.durations import duration_text
 
@@ -46,7 +45,7 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
     for column in made.columns.values():
         grid.add_row(
             column.name,
-            _type(column),
+            column.described_type,
             f"{column.nulls:,}" if column.nulls else "",
             f"{column.unfit:,}" if column.unfit else "",
             column.example[:_LONGEST_EXAMPLE],
@@ -58,11 +57,6 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
             "local times, name their zone, as in --zone Europe/Berlin"
         )
         console.print()
-
-
-def _type(column: SampleColumn) -> str:
-    """A type; of times that name no offset with the zone in which they are read."""
-    return f"{column.type}, {column.zone or 'as UTC'}" if column.is_local else column.type
 
 
 def print_roles(console: PlainConsole, made: NewPipeline) -> None:

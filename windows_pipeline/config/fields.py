@@ -89,12 +89,7 @@ def _column_type(value: object) -> str:
     return f"decimal({kind.precision},{kind.scale})"
 
 
-def known_zone(value: str) -> str:
-    """A time zone's name.
-
-    Raises:
-        ValueError: There is no zone of that name.
-    """
+def _zone(value: str) -> str:
     require_short(value)
     zones = available_timezones()
     if value in zones:
@@ -331,7 +326,7 @@ ColumnReference = Annotated[str, AfterValidator(_short)]
 ColumnName = Annotated[str, AfterValidator(_column_name), _COLUMN]
 ColumnType = Annotated[str, BeforeValidator(_column_type), _TYPE]
 """A column's type as Spark writes it."""
-Zone = Annotated[str, AfterValidator(known_zone), looks("time zone", "America/New_York", type="string")]
+Zone = Annotated[str, AfterValidator(_zone), looks("time zone", "America/New_York", type="string")]
 """The name of a time zone."""
 Text = Annotated[str, AfterValidator(_not_blank)]
 Condition = Annotated[

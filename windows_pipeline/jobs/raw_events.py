@@ -61,9 +61,12 @@ from windows_pipeline.sources.landed_files import (
     landed_files,
     read_landed,
 )
-from windows_pipeline.sources.local_times import AMBIGUOUS_TIME
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning, records_in
-from windows_pipeline.sources.validation import judged_records, require_fit_to_order
+from windows_pipeline.sources.validation import (
+    AMBIGUOUS_TIME,
+    judged_records,
+    require_fit_to_order,
+)
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table

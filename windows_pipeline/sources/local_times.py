@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-AMBIGUOUS_TIME = "ambiguous_time: "
-"""What the reason of a record begins with that is rejected for a time that occurs twice."""
 _WITHOUT_ZONE = (
     r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}([ T](\d{1,2}(:\d{1,2}(:\d{1,2}(\.\d*)?)?)?)?)?\s*$"
 )
@@ -18,7 +16,7 @@ _LONGEST_SHIFT = "INTERVAL 24 HOURS"
 """No zone has put its clocks back by more, or changed them again within this time."""
 
 
-def with_instants(
+def with_local_instants(
     records: DataFrame, zones: Mapping[str, str], typed: Callable[[Column, str], Column]
 ) -> DataFrame:
     """Adds what the texts of columns with a zone may mean; `instants_of` names the added column.

@@ -14,10 +14,12 @@ from windows_pipeline.config.source import Source
 from windows_pipeline.epochs import EPOCHS, WHOLE_DIGITS, advice
 from windows_pipeline.sources.derived import TYPED, failed, with_derived
 from windows_pipeline.sources.landed_columns import AMBIGUOUS
-from windows_pipeline.sources.local_times import AMBIGUOUS_TIME, instants_of, with_instants
+from windows_pipeline.sources.local_times import instants_of, with_local_instants
 from windows_pipeline.sources.years import EVENT_YEARS, YEARS, in_years, years_ms
 from windows_pipeline.text.limits import MAX_VALUE_BYTES
 
+AMBIGUOUS_TIME = "ambiguous_time: "
+"""What the reason begins with where a record is rejected for a local time that occurs twice."""
 _DAY_MS = 86_400_000
 _UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
 _FULL_DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
@@ -80,7 +82,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
             f"spark.sql.session.timeZone must be 'UTC', for texts without zone, but is {zone!r}; "
             "set it so in the session, or leave it out of spark in settings.yaml"
         )
-    texts = with_instants(landed.withColumns(_null_before(source)), source.zones, _typed)
+    texts = with_local_instants(landed.withColumns(_null_before(source)), source.zones, _typed)
     typed = texts.select(
         "arrival_unit",
         "file",

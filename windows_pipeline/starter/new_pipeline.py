@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from windows_pipeline.config.fields import known_zone
 from windows_pipeline.settings import Settings
 from windows_pipeline.starter.arrival_order import ArrivedRecords, ordered_sample
 from windows_pipeline.starter.day_folders import ArrivalDay, CopiedDays, copy_by_day, fill_gaps
@@ -16,6 +15,7 @@ from windows_pipeline.starter.pipeline_file import (
     Draft,
     pipeline_text,
     refused_columns,
+    require_known_zone,
     require_new_name,
 )
 from windows_pipeline.starter.proposal import Kind, Proposal, keyed_times, propose
@@ -106,10 +106,8 @@ class NewPipeline:
         Raises:
             ValueError: There is no such zone.
         """
-        try:
-            self.zone = None if chosen == "UTC" else known_zone(chosen)
-        except ValueError as error:
-            raise ValueError(f"--zone: {chosen!r} {error}") from None
+        require_known_zone(chosen)
+        self.zone = None if chosen == "UTC" else chosen
         for name in self.local_times:
             self.columns[name] = self.columns[name].as_type("timestamp", self.zone)
 

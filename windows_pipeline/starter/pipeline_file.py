@@ -67,13 +67,7 @@ def require_new_name(name: str, folder: Path) -> Path:
     Raises:
         ValueError: The name is not a pipeline's, another pipeline has it, or the file exists.
     """
-    try:
-        Pipeline.model_validate({"name": name})
-    except ValidationError as error:
-        problems = [found for found in error.errors() if found["loc"] == ("name",)]
-        for problem in problems:
-            cause = problem.get("ctx", {}).get("error", problem["msg"])
-            raise ValueError(f"NAME: {name!r} {cause}") from None
+    _require_valid("NAME", name, {"name": name}, ("name",))
     file = folder / f"{name}.yaml"
     if file.exists() or file.is_symlink():
         raise ValueError(f"{file}: the file exists, and is not overwritten; use another name")
@@ -84,6 +78,28 @@ def require_new_name(name: str, folder: Path) -> Path:
                     f"NAME: {name!r} is the name of the pipeline in {other}; use another name"
                 )
     return file
+
+
+def require_known_zone(zone: str) -> None:
+    """Requires that a pipeline may name a time zone.
+
+    Raises:
+        ValueError: There is no such zone.
+    """
+    _require_valid("--zone", zone, {"schedule": {"zone": zone}}, ("schedule", "zone"))
+
+
+def _require_valid(
+    option: str, value: str, fields: Mapping[str, object], path: tuple[str, ...]
+) -> None:
+    """Requires that a pipeline's field takes a value, whatever is wrong with other fields."""
+    try:
+        Pipeline.model_validate(fields)
+    except ValidationError as error:
+        for problem in error.errors():
+            if problem["loc"] == path:
+                cause = problem.get("ctx", {}).get("error", problem["msg"])
+                raise ValueError(f"{option}: {value!r} {cause}") from None
 
 
 def refused_columns(columns: Mapping[str, str], roles: Mapping[str, str]) -> dict[str, str]:

@@ -61,6 +61,11 @@ class SampleColumn:
         return self.type == "timestamp" and bool(is_local(self.texts).any())
 
     @property
+    def described_type(self) -> str:
+        """The type; of times that name no offset with the zone in which they are read."""
+        return f"{self.type}, {self.zone or 'as UTC'}" if self.is_local else self.type
+
+    @property
     def is_number(self) -> bool:
         """Whether values can be added."""
         return self.type in NUMBERS or self.type.startswith("decimal")

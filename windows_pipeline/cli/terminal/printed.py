@@ -271,9 +271,11 @@ class PrintedBatches:
                 "of days outside the pipeline's partitions"
             )
         if result.ambiguous:
-            from windows_pipeline.checks.table_rules import AMBIGUOUS_TIMES
-
-            say("warning", f"{counted(result.ambiguous, 'record')} with {AMBIGUOUS_TIMES}")
+            say(
+                "warning",
+                f"{counted(result.ambiguous, 'record')} with a local time that occurs twice, as "
+                "clocks are put back; see `ambiguous` of the source's columns",
+            )
         print_failed(self._pipeline.name, result.failed)
         self._any_undecided = self._any_undecided or bool(result.undecided)
         print_quarantined(self._pipeline.name, result.quarantined, by_days=False)
