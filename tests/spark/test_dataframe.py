@@ -288,6 +288,23 @@ def test_cogrouped_streams(spark: SparkSession) -> None:
     assert [(row.window_start, row.orders) for row in final.collect()] == [(0, 1)]
 
 
+def test_late_records_of_cogrouped_streams_are_those_of_their_union(spark: SparkSession) -> None:
+    """Rule A5, as the refusal of `late` says: a window that another stream made counts a record."""
+    schema = "stream string, o bigint, user string, ms bigint"
+    clicks = spark.createDataFrame([("clicks", 0, "u", 23), ("clicks", 1, "u", 9)], schema)
+    orders = spark.createDataFrame([("orders", 0, "u", 19), ("orders", 1, "u", 30)], schema)
+    windows = SlidingWindows.of_time_difference_and_grace("10 ms", "5 ms")
+
+    def of(rows: DataFrame) -> Any:
+        timed = wp.windowed(rows, windows).by("user").event_time("ms")
+        return timed.arrival("o", partition="stream")
+
+    both = of(clicks).cogroup(of(orders), count().alias("orders")).agg(count().alias("clicks"))
+    assert both.where("window_end = 19").select("clicks", "orders").collect() == [(1, 1)]
+    assert [row.reason for row in of(clicks).late().collect()] == ["partly_late"]
+    assert of(clicks.unionByName(orders)).late().collect() == []
+
+
 def test_names_and_keys_are_what_they_say(spark: SparkSession) -> None:
     """A column by its name, however it reads as SQL; -0.0 is 0.0 in a key's field, too (G2)."""
     rows = [((0.0, "a"), 1, 5), ((-0.0, "a"), 2, 7), ((1.0, "a"), 3, 9)]

@@ -86,6 +86,7 @@ def in_time_shards(
     look_back_ms = _look_back_ms(windows)
     if with_partly_late and isinstance(windows, SlidingWindows):
         look_back_ms = partly_late_look_back_ms(windows)
+    assert look_back_ms is not None  # noqa: S101  other windows have no length of shards
     time_ms = F.col("_event_time_ms")
     last_ms = F.try_add(time_ms, bigint(look_back_ms))
     return records.withColumn(TIME_SHARD, F.explode(_shards_of(time_ms, [last_ms], length_ms)))

@@ -86,7 +86,12 @@ def group_starts(table: pa.Table, by: Sequence[str]) -> np.ndarray:
 def _differs_from_next(column: pa.Array) -> np.ndarray:
     """A mask, for all values but the last, of those that differ from the next value."""
     earlier, later = column.slice(0, max(len(column) - 1, 0)), column.slice(1)
-    differs: np.ndarray = np.not_equal(*(_array(pc.is_null(part)) for part in (earlier, later)))
+    if pa.types.is_integer(column.type) and not column.null_count:
+        differs: np.ndarray = np.not_equal(np.asarray(earlier), np.asarray(later))
+        return differs
+    differs = np.zeros(len(earlier), np.bool_)
+    if column.null_count:
+        differs = np.not_equal(*(_array(pc.is_null(part)) for part in (earlier, later)))
     if pa.types.is_struct(column.type):
         for field in column.flatten():
             differs |= _differs_from_next(field)

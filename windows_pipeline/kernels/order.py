@@ -62,9 +62,9 @@ def require_order(table: pa.Table, starts: np.ndarray, by: Sequence[str]) -> np.
             return _NO_ROWS
         if tied is None:
             # One pass over all rows, then few: those that do not rise, and start no group.
-            rises = _rises(values[:-1], values[1:])
-            rises[starts[1:-1] - 1] = True
-            tied = np.flatnonzero(~rises) + 1
+            stays = ~_rises(values[:-1], values[1:])
+            stays[starts[1:-1] - 1] = False
+            tied = np.flatnonzero(stays) + 1
         earlier, later = _taken(values, tied - 1), _taken(values, tied)
         falls = tied[_rises(later, earlier)]
         if len(falls):
@@ -113,5 +113,6 @@ def _is_ordered(kind: pa.DataType) -> bool:
 
 def _rises(earlier: np.ndarray | pa.Array, later: np.ndarray | pa.Array) -> np.ndarray:
     if isinstance(earlier, np.ndarray):
-        return np.less(earlier, later)
+        rises: np.ndarray = np.less(earlier, later)
+        return rises
     return np.array(pc.less(earlier, later).fill_null(False), np.bool_)
