@@ -45,6 +45,7 @@ def alerts(
         ],
         extra_metadata=plot_and_warnings(pipeline, windows_name, settings),
         episode_checks=EpisodeChecks(pipeline, windows_name, settings),
+        others_of_first=True,  # notifications are of alerts
     )
 
 

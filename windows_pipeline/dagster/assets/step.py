@@ -43,6 +43,8 @@ def step(
     deps: Sequence[dg.AssetKey],
     extra_metadata: ExtraMetadata | None = None,
     episode_checks: EpisodeChecks | None = None,
+    *,
+    others_of_first: bool = False,
 ) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     """Makes the asset of a job's first table, with its checks, and the assets of its other tables.
 
@@ -56,6 +58,7 @@ def step(
         deps: The assets of the tables that the job reads.
         extra_metadata: Computes further metadata of the first table's days.
         episode_checks: The checks of alert rules, if the first table is that of alerts.
+        others_of_first: Whether the job computes its other tables from its first table as well.
     """
     table, *others = job.tables
     main, partitions, warehouse = asset_key(table), arrival_days(pipeline), job.settings.warehouse
@@ -116,7 +119,8 @@ def step(
             yield from materializations(pipeline, warehouse, other, result, of_days)
         yield from of_step(of_op, checked)
 
-    return [run, *(table_spec(pipeline, other, [main], partitions) for other in others)]
+    of_others = [main, *deps] if others_of_first else deps
+    return [run, *(table_spec(pipeline, other, of_others, partitions) for other in others)]
 
 
 def _materialized(

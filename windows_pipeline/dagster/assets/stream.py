@@ -112,8 +112,7 @@ def source_assets(
 ) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     """The assets of the tables of a followed source, and the check of their rules."""
     job = RawEventsJob(pipeline, settings)
-    table, *others = job.tables
-    main, days = asset_key(table), arrival_days(pipeline)
+    main = asset_key(job.tables[0])
 
     @dg.multi_asset_check(
         name=f"{pipeline.name}__raw_events_rules",
@@ -131,11 +130,8 @@ def source_assets(
         evaluations = rules_evaluations(main, found, checked, once_published(pipeline))
         yield from of_step(context.op_execution_context, evaluations)
 
-    return [
-        table_spec(pipeline, table, [source_key(pipeline)], days),
-        *(table_spec(pipeline, other, [main], days) for other in others),
-        check,
-    ]
+    read, days = [source_key(pipeline)], arrival_days(pipeline)
+    return [*(table_spec(pipeline, table, read, days) for table in job.tables), check]
 
 
 def _stopped(name: str, bad: BadFileError) -> dg.Failure:
