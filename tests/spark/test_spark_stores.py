@@ -60,10 +60,10 @@ def both(
 
 QUESTIONS: list[Ask] = [
     lambda store: store.fetch("é'", at(-1), at(45)),
-    lambda store: store.backward_fetch("a"),
+    lambda store: store.fetch("a", newest_first=True),
     lambda store: store.fetch("a", at(1), at(0)),
     lambda store: store.fetch_keys("a", "\uff5e", at(0)),
-    lambda store: store.backward_fetch_keys(None, "é'"),
+    lambda store: store.fetch_keys(None, "é'", newest_first=True),
     lambda store: store.holding("\U0001f600", at(60)),
 ]
 

@@ -169,10 +169,10 @@ def test_a_store_answers_as_a_list_in_memory(
         bounds = [None if bound is None else instant(bound) for bound in (start_from, start_to)]
         of_key = within(lambda of: of == key)
         assert found(store.fetch(key, *bounds)) == of_key
-        assert found(store.backward_fetch(key, *bounds)) == of_key[::-1]
+        assert found(store.fetch(key, *bounds, newest_first=True)) == of_key[::-1]
         of_keys = within(lambda of: (first is None or of >= first) and (last is None or of <= last))
         assert found(store.fetch_keys(first, last, *bounds)) == of_keys
-        assert found(store.backward_fetch_keys(first, last, *bounds)) == of_keys[::-1]
+        assert found(store.fetch_keys(first, last, *bounds, newest_first=True)) == of_keys[::-1]
         at = 7 if start_from is None else start_from
         holding = [(of, start) for of, start in listed if of == key and start <= at <= start + 60]
         assert found(store.holding(key, instant(at))) == holding
@@ -236,12 +236,12 @@ def test_current_windows_are_found_as_they_stand(
                 assert bounds(store.sessions(key)) == spans(mine, lambda _: True)
                 late = store.find_sessions(key, at, None, newest_first=True)
                 assert bounds(late) == spans(mine, lambda w: w.end >= at_ms)[::-1]
-                assert bounds(store.backward_find_sessions(key, at)) == bounds(late)
+                assert bounds(store.find_sessions(key, at, newest_first=True)) == bounds(late)
                 early = store.find_sessions(key, None, at)
                 assert bounds(early) == spans(mine, lambda w: w.start <= at_ms)
             else:
                 assert bounds(store.fetch(key, at)) == spans(mine, lambda w: w.start >= at_ms)
-                back = store.backward_fetch(key, None, at)
+                back = store.fetch(key, None, at, newest_first=True)
                 assert bounds(back) == spans(mine, lambda w: w.start <= at_ms)[::-1]
 
 
@@ -273,7 +273,10 @@ def test_sessions_of_a_range_of_keys_are_those_of_a_list_in_memory(
         ]
         times = [None if at is None else instant(at) for at in (earliest_end, latest_start)]
         assert found(store.find_sessions_of_keys(first, last, *times)) == wanted
-        assert found(store.backward_find_sessions_of_keys(first, last, *times)) == wanted[::-1]
+        assert (
+            found(store.find_sessions_of_keys(first, last, *times, newest_first=True))
+            == wanted[::-1]
+        )
         assert found(store.find_sessions_of_keys()) == listed
         for key, start in listed[:2]:
             one = store.session(key, instant(start), instant(start + 60))
@@ -389,7 +392,12 @@ def test_find_sessions_takes_those_that_overlap(tmp_path: Path) -> None:
         (SESSIONS, "final", lambda s: s.fetch_keys(), "fetch_keys does not fit flights/hourly/fin"),
         (FLIGHTS, "final", lambda s: s.sessions("a"), "are no sessions; use fetch or holding"),
         (FLIGHTS, "final", lambda s: s.find_sessions_of_keys(), "are no sessions; use fetch or h"),
-        (SESSIONS, "final", lambda s: s.backward_fetch("a"), "are sessions; use sessions, find_"),
+        (
+            SESSIONS,
+            "final",
+            lambda s: s.fetch("a", newest_first=True),
+            "are sessions; use sessions, find_",
+        ),
         (FIRING, "firings", lambda s: s.get("a", instant(0)), "several firings; use history(key,"),
     ],
 )
@@ -530,7 +538,7 @@ def test_files_of_other_times_and_keys_are_not_opened(flights: Project) -> None:
     store = flights.store(most_rows=2)
     assert found(store.fetch("JFK", instant(2_000))) == [("JFK", 2_880)]
     assert found(store.fetch("ZZZ")) == []
-    assert next(iter(store.backward_fetch("JFK"))).start == instant(2_880)
+    assert next(iter(store.fetch("JFK", newest_first=True))).start == instant(2_880)
     with pytest.raises(TableDamagedError, match="is gone"):
         found(store.fetch("JFK"))
 

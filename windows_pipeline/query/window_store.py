@@ -70,12 +70,6 @@ class WindowStore(PinnedStore):
         starts = self._span(("start_from", start_from), ("start_to", start_to))
         return self._by_start(self._one(key), starts, backward=newest_first)
 
-    def backward_fetch(
-        self, key: object, start_from: datetime | None = None, start_to: datetime | None = None
-    ) -> FoundWindows:
-        """The windows of a key that start between two instants, the newest first; see `fetch`."""
-        return self.fetch(key, start_from, start_to, newest_first=True)
-
     def fetch_keys(
         self,
         key_from: object = None,
@@ -93,16 +87,6 @@ class WindowStore(PinnedStore):
         self._require_no_sessions("fetch_keys")
         starts = self._span(("start_from", start_from), ("start_to", start_to))
         return self._by_start(self._range(key_from, key_to), starts, backward=newest_first)
-
-    def backward_fetch_keys(
-        self,
-        key_from: object = None,
-        key_to: object = None,
-        start_from: datetime | None = None,
-        start_to: datetime | None = None,
-    ) -> FoundWindows:
-        """The windows of `fetch_keys` in reverse order: the last key and newest window first."""
-        return self.fetch_keys(key_from, key_to, start_from, start_to, newest_first=True)
 
     def holding(self, key: object, instant: datetime) -> FoundWindows:
         """The windows of a key whose interval contains an instant, the oldest first.
@@ -150,15 +134,6 @@ class WindowStore(PinnedStore):
         times = self._overlapping(earliest_end, latest_start)
         return self._pinned.found(Wanted(self._one(key), times), backward=newest_first)
 
-    def backward_find_sessions(
-        self,
-        key: object,
-        earliest_end: datetime | None = None,
-        latest_start: datetime | None = None,
-    ) -> FoundWindows:
-        """The sessions of `find_sessions`, the newest first."""
-        return self.find_sessions(key, earliest_end, latest_start, newest_first=True)
-
     def find_sessions_of_keys(
         self,
         key_from: object = None,
@@ -177,18 +152,6 @@ class WindowStore(PinnedStore):
         times = self._overlapping(earliest_end, latest_start)
         keys = self._range(key_from, key_to)
         return self._pinned.found(Wanted(keys, times), backward=newest_first)
-
-    def backward_find_sessions_of_keys(
-        self,
-        key_from: object = None,
-        key_to: object = None,
-        earliest_end: datetime | None = None,
-        latest_start: datetime | None = None,
-    ) -> FoundWindows:
-        """The sessions of `find_sessions_of_keys` in reverse: the last key and the newest first."""
-        return self.find_sessions_of_keys(
-            key_from, key_to, earliest_end, latest_start, newest_first=True
-        )
 
     def history(self, key: object, start: datetime) -> WindowHistory:
         """The firings and corrections of the windows of a key that start at an instant.
@@ -382,10 +345,10 @@ class WindowStore(PinnedStore):
             order = ROW_KEY[1:] if spec.by_arrival else ROW_KEY
             return rows_beside(self._pinned, keys, window, order)
         if self.has_sessions:
-            before = self.backward_find_sessions(window.key, None, window.start - _MS)
+            before = self.find_sessions(window.key, None, window.start - _MS, newest_first=True)
             after = self.find_sessions(window.key, window.end + _MS)
         else:
-            before = self.backward_fetch(window.key, None, window.start - _MS)
+            before = self.fetch(window.key, None, window.start - _MS, newest_first=True)
             after = self.fetch(window.key, window.start + _MS)
         return next(iter(before), None), next(iter(after), None)
 

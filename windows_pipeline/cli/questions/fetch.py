@@ -131,7 +131,7 @@ def _asked(
     key = store.parsed_key(text, "KEY")
     if store.has_sessions:
         return store.find_sessions(key, first, last, newest_first=newest_first)
-    return (store.backward_fetch if newest_first else store.fetch)(key, first, last)
+    return store.fetch(key, first, last, newest_first=newest_first)
 
 
 def _first_rows(found: FoundWindows, limit: int) -> tuple[pa.Table, bool]:
