@@ -46,7 +46,7 @@ browser: java chromium $(STAMP) $(BROWSER_STAMP) ## Test the Dagster UI in a rea
 
 conformance: java $(STAMP) ## Compare results with those of real engines (golden cases)
 	@mkdir -p .cache
-	@$(VENV) -m windows_pipeline.conformance tests/golden/contract/*.jsonl \
+	@$(VENV) -m tests.conformance tests/golden/contract/*.jsonl \
 		tests/golden/kafka/*.jsonl tests/golden/flink/group_time.jsonl \
 		tests/golden/flink/group_count.jsonl \
 		tests/golden/flink/over_rows.jsonl tests/golden/flink/following_rows.jsonl \

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
+from tests.conformance.__main__ import app
 from tests.support.cases import GOLDEN, KINDS
-from windows_pipeline.conformance.__main__ import app
 
 CONTRACT = [GOLDEN / "contract" / f"{kind}.jsonl" for kind in KINDS]
 KAFKA = [GOLDEN / "kafka" / f"{kind}.jsonl" for kind in KINDS]

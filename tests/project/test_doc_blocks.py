@@ -144,7 +144,7 @@ def block(language: str, code: str, before: str = "") -> Block:
         ("make test ARG=x", "the Makefile has no 'ARG'"),
         (".venv/bin/python -m benchmarks.nothing", "there is no module benchmarks.nothing"),
         (".venv/bin/python -m pytest tests/unit/test_none.py", "there is no tests/unit/test_none"),
-        (".venv/bin/python -m windows_pipeline.conformance --agree x", "no option --agree"),
+        (".venv/bin/python -m tests.conformance --agree x", "no option --agree"),
         (".venv/bin/dagster schedule start x --work y", "there is no option --work"),
         ("tools/none.sh", "there is no such file"),
         ("flights -> windows", "'flights' is no known program"),

@@ -1,4 +1,4 @@
-"""`python -m windows_pipeline.conformance FILE.jsonl ...`: the engine against golden cases."""
+"""`python -m tests.conformance FILE.jsonl ...`: the engine against golden cases."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
+from tests.conformance.cases import AnyCase, CaseError, agreements, read_cases
+from tests.conformance.run import all_differences
 from windows_pipeline.compat.spark_session import start_session
-from windows_pipeline.conformance.cases import AnyCase, CaseError, agreements, read_cases
-from windows_pipeline.conformance.run import all_differences
 from windows_pipeline.settings import SettingsError, load_settings
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

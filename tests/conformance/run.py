@@ -9,12 +9,12 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from tests.conformance.cases import AnyCase, Case, WindowAnswer
+from tests.conformance.count_run import CountAnswers, answer_counts
+from tests.conformance.firing_cases import FiringCase, firing_differences
+from tests.conformance.row_cases import RowAnswer
+from tests.conformance.row_run import answer_rows
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.conformance.cases import AnyCase, Case, WindowAnswer
-from windows_pipeline.conformance.count_run import CountAnswers, answer_counts
-from windows_pipeline.conformance.firing_cases import FiringCase, firing_differences
-from windows_pipeline.conformance.row_cases import RowAnswer
-from windows_pipeline.conformance.row_run import answer_rows
 from windows_pipeline.engine.windows import evaluate_windows, late
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.assign import assign

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from tests.conformance.fields import instant_ms, whole_number
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.conformance.fields import instant_ms, whole_number
 from windows_pipeline.engine.firings.kernel import FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.windows import SessionWindows, TimeWindows

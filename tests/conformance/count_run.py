@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
+from tests.conformance.cases import Case
+from tests.conformance.count_cases import ANSWERS, Update, sorted_updates
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.conformance.cases import Case
-from windows_pipeline.conformance.count_cases import ANSWERS, Update, sorted_updates
 from windows_pipeline.engine.counts import evaluate_counts
 from windows_pipeline.windows.count_windows import CountWindows
 

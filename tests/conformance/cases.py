@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windows_pipeline.conformance.count_cases import COUNT_KINDS, count_spec, count_updates
-from windows_pipeline.conformance.fields import instant_ms, whole_number
-from windows_pipeline.conformance.firing_cases import FIELD, FiringCase, read_firing_case
-from windows_pipeline.conformance.row_cases import ROW_KINDS, row_answers
+from tests.conformance.count_cases import COUNT_KINDS, count_spec, count_updates
+from tests.conformance.fields import instant_ms, whole_number
+from tests.conformance.firing_cases import FIELD, FiringCase, read_firing_case
+from tests.conformance.row_cases import ROW_KINDS, row_answers
 from windows_pipeline.windows import (
     CountWindows,
     ForwardSlidingWindows,

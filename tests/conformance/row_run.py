@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
+from tests.conformance.cases import Case
+from tests.conformance.row_cases import RowAnswer
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.conformance.cases import Case
-from windows_pipeline.conformance.row_cases import RowAnswer
 from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.windows.frames.row_windows import RowWindow
 
