@@ -1,4 +1,4 @@
-"""A name that a reader searches for is one thing: a class, a function, a file of tests."""
+"""A name that a reader searches for is one thing: a class, a file of tests; and each is used."""
 
 from __future__ import annotations
 
@@ -10,15 +10,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "windows_pipeline"
-SAME_IN_TWO_FORMS = {"storage/catalog.py", "storage/tables.py"}
-"""A function of the catalog returns a table's plain values, its namesake in tables the `Table`."""
-PLAIN_WORDS = {
-    *("append", "count", "differences", "explained", "fields_of", "fire", "in_order"),
-    *("instants", "is_below", "landed_files", "late_records", "literal"),
-    *("order_of_arrival", "parts_of", "plain", "quoted", "rounded_up", "rows"),
-    *("rows_by_arrival_unit", "shown", "table_of", "text", "texts_of", "with_ids"),
-}
-"""Names that functions of two packages share, as both are plain; a new function gets another."""
 NAMED_IN_TEXTS = {"fetch_too_many", "of_flip_11", "by_event_time"}
 """A function that a test starts in another process, and two of a program for a type checker."""
 
@@ -28,16 +19,6 @@ def classes(module: Path) -> list[str]:
     tree = ast.parse(module.read_text())
     named = (node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     return [name for name in named if not name.startswith("_")]
-
-
-def functions(module: Path) -> list[str]:
-    """The names of a module's functions, without private ones and methods."""
-    named = (
-        node.name
-        for node in ast.parse(module.read_text()).body
-        if isinstance(node, ast.FunctionDef)
-    )
-    return [name for name in dict.fromkeys(named) if not name.startswith("_")]
 
 
 def shared(named: Iterable[tuple[str, Path]]) -> dict[str, list[str]]:
@@ -53,25 +34,6 @@ def test_no_two_classes_of_the_library_share_a_name() -> None:
     found = [(name, module) for module in modules for name in classes(module)]
     assert len(found) > 200
     assert shared(found) == {}, "name the less general one by what it is"
-
-
-def test_no_two_functions_of_the_library_share_a_name() -> None:
-    """But a command and what it runs, a table in two forms, and the listed plain words."""
-    modules = sorted(LIBRARY.rglob("*.py"))
-    found = [
-        (name, module)
-        for module in modules
-        for name in functions(module)
-        if not module.is_relative_to(LIBRARY / "cli") and name != "main"
-    ]
-    assert len(found) > 700
-    library = {
-        name: {path.removeprefix("windows_pipeline/") for path in paths}
-        for name, paths in shared(found).items()
-    }
-    others = {name: paths for name, paths in library.items() if paths != SAME_IN_TWO_FORMS}
-    assert {name: paths for name, paths in others.items() if name not in PLAIN_WORDS} == {}
-    assert set(others) >= PLAIN_WORDS, "take the names out of the list that are unique now"
 
 
 def test_no_two_files_of_tests_share_a_name() -> None:
