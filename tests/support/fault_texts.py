@@ -45,7 +45,7 @@ java.io.IOException: Mkdirs failed to create file:/w/z2/_temporary/0 (exists=fal
 _ENDED = "An error occurred while calling o94.sc"
 _NO_PLACE = "a folder cannot be made there"
 _FORBIDDEN = "the system forbids this user to read or write it"
-_GONE = ".parquet: this file of a table is gone"
+_GONE = ": a file of the table is gone or cannot be read"
 
 TEXTS = {
     "a table on a read-only file system": (_NO_LOG_FOLDER, f"_delta_log: {_NO_PLACE}", 4),
@@ -53,7 +53,7 @@ TEXTS = {
     "a JVM that was killed": (_ENDED, "Spark's JVM ended while it worked", 4),
     "a task's disk is full": (_FULL, "the disk is full", 4),
     "a checkpoint that may not be written": (_CHECKPOINT, f"2.0972.tmp: {_FORBIDDEN}", 4),
-    "a named file that is gone": (_PATH_NOT_FOUND, f"f5ea0711-c000{_GONE}", 2),
-    "a file that a task misses": (_FILE_NOT_EXIST, f"87d88a95-c000.snappy{_GONE}", 2),
+    "a named file that is gone": (_PATH_NOT_FOUND, f"p/raw_events{_GONE}", 2),
+    "a file that a task misses": (_FILE_NOT_EXIST, f"/src{_GONE}", 2),
 }
 """Each with the end of the fault's title, and the exit status."""

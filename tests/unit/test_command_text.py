@@ -19,7 +19,7 @@ from windows_pipeline.cli.session import command_text
             "windows-pipeline correct p --from 2026-11-01 --cause 'it'\"'\"'s mended'",
         ),
         (["rebuild", "p", "--from", "alerts"], "windows-pipeline rebuild p --from alerts"),
-        (["check", "--verbose", "--files", "p"], "windows-pipeline check p --files"),
+        (["status", "--verbose", "--json", "p"], "windows-pipeline status p --json"),
     ],
 )
 def test_a_command_is_shown_as_it_may_be_repeated(arguments: list[str], shown: str) -> None:

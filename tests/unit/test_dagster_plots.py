@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.support.damage import data_files
 from tests.support.reported import DAYS, SHOWN, reported_project
+from tests.support.stored_files import data_files
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.metadata import ExtraMetadata
 from windows_pipeline.dagster.assets.plots import alert_plots, lateness_plots, size_plots

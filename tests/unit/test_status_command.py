@@ -208,4 +208,4 @@ def test_a_lost_table_of_the_source_is_named(flights: Flights, lost: str, named:
     shutil.rmtree(Path(flights.warehouse) / "flights" / lost)
     status, said = flights.status()
     assert (status, named in said) == (1, True), said
-    assert "windows-pipeline check flights --files" in said
+    assert "windows-pipeline rebuild flights --from raw_events" in said

@@ -35,30 +35,12 @@ class Step(StrEnum):
     FIRINGS = "firings"
 
 
-def check(
-    context: typer.Context,
-    pipeline: PipelineName,
-    *,
-    files: Annotated[
-        bool, typer.Option("--files", help="Compare files with what was written, without Spark.")
-    ] = False,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="With --files: rebuild what follows from raw_events.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="With --repair: do not ask.")] = False,
-) -> None:
+def check(context: typer.Context, pipeline: PipelineName) -> None:
     """Runs every check on the published tables; exit status 1 where one fails, or days wait.
 
     Names the steps that published nothing so far, such as those of a new definition.
     """
-    if (repair and not files) or (yes and not repair):
-        raise ValueError("--repair goes with --files, and --yes with --repair; name both")
     settings, found = with_tables(pipeline)
-    if files:
-        from windows_pipeline.cli.questions.files import check_files
-
-        check_files(context, settings, found, repair=repair, yes=yes)
-        return
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.days import check_tables
 

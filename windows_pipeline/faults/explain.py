@@ -5,8 +5,8 @@ from __future__ import annotations
 from windows_pipeline.faults.chain import is_of_library
 from windows_pipeline.faults.fault import BAD_FILE, MACHINE, Fault
 from windows_pipeline.faults.machine import of_machine
-from windows_pipeline.faults.tables import of_tables
 from windows_pipeline.faults.user_code import of_user_code
+from windows_pipeline.storage.files.damage import damage_in
 
 
 def explained(error: BaseException) -> Fault | None:
@@ -24,8 +24,8 @@ def explained(error: BaseException) -> Fault | None:
     if of_function is not None:
         return of_function
     if isinstance(error, FileNotFoundError) or is_of_library(error):
-        return of_machine(error) or of_tables(error) or _refused(error)
-    return _refused(error) or of_machine(error) or of_tables(error)
+        return of_machine(error) or _of_table(error) or _refused(error)
+    return _refused(error) or of_machine(error) or _of_table(error)
 
 
 def _refused(error: BaseException) -> Fault | None:
@@ -41,6 +41,12 @@ def _refused(error: BaseException) -> Fault | None:
     if isinstance(error, _refusals_of_spark()):
         return Fault(str(error), is_foreign=False)
     return None
+
+
+def _of_table(error: BaseException) -> Fault | None:
+    """The fault of a table's file that is gone or cannot be read."""
+    damaged = damage_in(error)
+    return None if damaged is None else Fault(*damaged.lines)
 
 
 def _bad_file(error: BaseException) -> Fault | None:

@@ -22,7 +22,6 @@ from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.incremental.arrival_units import Facts
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files
-from windows_pipeline.storage.files.damage import naming_damage
 from windows_pipeline.storage.table import Table
 
 _KEEPS_PLANS: ContextVar[bool] = ContextVar("_KEEPS_PLANS", default=True)
@@ -232,7 +231,6 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
         BadFileError: The job reads landed files, some are bad, and the job does not leave bad
             files out (rule A8); nothing is published.
         DefinitionChangedError: A table holds rows of another definition.
-        TableDamagedError: A file of a table is not as it was written, or gone.
         TableMissingError: A table that the job reads does not exist.
     """
     import_ahead()
@@ -244,7 +242,7 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
     while True:
         sized = sized_for(spark, job.settings, job.estimated_records(days, log))
         try:
-            with naming_damage(), naming_bad_files(), sized:
+            with naming_bad_files(), sized:
                 return _run(job, spark, days, log)
         except BadFileError as error:
             # Some bad files are found only by a task, one at a time.
@@ -304,7 +302,7 @@ def check_published(
         table.require(spark)
     log = job.arrived(spark)
     sized = sized_for(spark, job.settings, job.estimated_records(days, log))
-    with naming_damage(), naming_bad_files(), sized:
+    with naming_bad_files(), sized:
         rows = [table.of_arrival_units(spark, days) for table in job.tables]
         batches = job.check_batches(spark, days, rows, log)
         if recount and isinstance(job, Recounts):

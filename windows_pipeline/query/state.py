@@ -285,7 +285,7 @@ def _lost(
     """Whether only one of the tables raw_events and arrival_log exists."""
     raw_events = catalog.source_tables(pipeline, warehouse).raw_events.name
     table = opened[raw_events]
-    fix = f"windows-pipeline check {pipeline.name} --files"
+    fix = f"windows-pipeline rebuild {pipeline.name} --from raw_events"
     if log and table is None:
         return [Unfinished(f"{raw_events} is gone, and arrival_log names its days", fix)]
     if table is not None and table.row_count and not log:

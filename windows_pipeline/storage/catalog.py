@@ -330,16 +330,6 @@ def stream_checkpoint(pipeline: Pipeline, warehouse: str) -> str:
     return f"{warehouse}/{pipeline.name}/_stream"
 
 
-def bookkeeping_tables(pipeline: Pipeline, warehouse: str) -> list[TableSpec]:
-    """The tables that say which days are computed, and which files have landed."""
-    computed = [
-        computed_days(pipeline, name, warehouse, fired=fired)
-        for name in pipeline.windows
-        for fired in (False, True)
-    ]
-    return [*computed, landed_files(pipeline, warehouse)]
-
-
 def all_tables(pipeline: Pipeline, warehouse: str) -> list[TableSpec]:
     """Every table of results: the source's, each definition's, then firings and notifications."""
     of_windows = (window_tables(pipeline, name, warehouse) for name in pipeline.windows)

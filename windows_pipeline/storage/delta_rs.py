@@ -163,12 +163,6 @@ def data_files(
     return paths
 
 
-def live_files(location: str) -> list[str]:
-    """The paths of all files of a table's newest version, below its folder."""
-    paths: list[str] = _files(_opened(location))["path"].to_pylist()
-    return paths
-
-
 def rows_since(location: str, column: str, since_ms: int) -> int:
     """The number of rows in files that may hold values of a column at or after a time."""
     files = _files(_opened(location), column=column, since_ms=since_ms)
@@ -247,7 +241,7 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
     with damage_of(location):
         files = []
         for path in _files(table)["path"].to_pylist():
-            with open_data_file(table_name(location), f"{location}/{path}", schema) as opened:
+            with open_data_file(table_name(location), f"{location}/{path}") as opened:
                 files.append(opened.read(list(columns), use_threads=False).cast(wanted))
     return pa.concat_tables(files) if files else wanted.empty_table()
 
@@ -390,12 +384,6 @@ def update_arrival_units(location: str, values: pa.Table, columns: Sequence[str]
             writer_properties=_writer_properties(table, pa.schema(table.schema().to_arrow())),
         ).when_matched_update({name: f"new.{name}" for name in columns}).execute()
     _make_checkpoint_if_due(table, location)
-
-
-def take_out_missing(location: str) -> None:
-    """Removes the data files that are gone from a table's newest version, in one commit."""
-    with damage_of(location):
-        _opened(location).repair(post_commithook_properties=_NO_CHECKPOINT)
 
 
 def _writer_properties(table: DeltaTable, schema: pa.Schema) -> WriterProperties:

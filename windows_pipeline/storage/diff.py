@@ -93,5 +93,4 @@ def apply_differences(
         .whenNotMatchedInsert("found.change = 'added'", {**of_key, **of_new})
         .execute()
     )
-    table.remember_files(spark)
     return table.version(spark)

@@ -61,8 +61,6 @@ def maintain(spark: SparkSession, table: Table) -> Maintained:
         metrics = optimize.executeZOrderBy(*table.sorted_by).select("metrics.*").collect()[0]
         before, after = metrics["numFilesRemoved"], metrics["numFilesAdded"]
     delta.vacuum()
-    table.remember_files(spark)
-    table.forget_deleted_files(spark)
     return Maintained(arrival_units, before, after)
 
 

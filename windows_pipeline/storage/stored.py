@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -17,11 +16,9 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.files.digests import forget_deleted, remember
 from windows_pipeline.storage.spark_schema import spark_schema
 from windows_pipeline.text.paths import literal
 
-_LOG = logging.getLogger(__name__)
 _MOST_FILES = 1_000
 """The most files to pass to Spark by name; for more, Spark's Delta reads the table."""
 
@@ -163,51 +160,15 @@ class StoredTable(TableSpec):
         found: dict[str, str] = detail[0][0]
         return found
 
-    def remember_files(self, spark: SparkSession | None = None) -> None:
-        """Stores digests of the committed files; call this after each write.
-
-        Tables in an object store get none: Spark has the keys, and the store its own checksums.
-        Where digests cannot be written, the table is right, and the next write or check adds them.
-
-        Args:
-            spark: The session that wrote; None if the driver did, which can reach the table.
-        """
-        if spark is not None and not self.driver_can_reach(spark):
-            return
-        try:
-            remember(self.location)
-        except OSError:
-            _LOG.warning("%s: digests of its files were not stored", self.name, exc_info=True)
-
-    def take_out_missing_files(self) -> None:
-        """Removes lost data files from the newest version; the driver must have access to it.
-
-        Raises:
-            TableDamagedError: The log cannot be read.
-        """
-        delta_rs.take_out_missing(self.location)
-        self.remember_files()
-
-    def forget_deleted_files(self, spark: SparkSession) -> None:
-        """Drops the digests of files that maintenance has deleted.
-
-        Raises:
-            OSError: The list of digests cannot be read or replaced.
-        """
-        if self.driver_can_reach(spark):
-            forget_deleted(self.location, set(delta_rs.live_files(self.location)))
-
     def set_properties(self, spark: SparkSession, properties: Mapping[str, str]) -> None:
         """Sets table properties in one commit."""
         listed = ", ".join(f"'{name}' = '{_quoted(text)}'" for name, text in properties.items())
         spark.sql(f"ALTER TABLE {self.sql_path} SET TBLPROPERTIES ({listed})")
-        self.remember_files(spark)
 
     def unset_properties(self, spark: SparkSession, *names: str) -> None:
         """Removes table properties in one commit, if they are set."""
         listed = ", ".join(f"'{name}'" for name in names)
         spark.sql(f"ALTER TABLE {self.sql_path} UNSET TBLPROPERTIES IF EXISTS ({listed})")
-        self.remember_files(spark)
 
     @property
     def sql_path(self) -> str:

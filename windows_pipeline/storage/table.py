@@ -138,14 +138,12 @@ class Table(StoredTable):
         columns = self.partition_columns
         if self.driver_can_reach(spark) and delta_rs.can_create(self.schema):
             delta_rs.create(self.location, self.schema, columns, self.description, properties)
-            self.remember_files()
             return
         builder = DeltaTable.createIfNotExists(spark).location(self.location)
         builder = builder.addColumns(self.schema).partitionedBy(*columns).comment(self.description)
         for name, text in properties.items():
             builder = builder.property(name, text)
         builder.execute()
-        self.remember_files(spark)
 
     @_named
     def replace_by_empty(self, spark: SparkSession) -> None:
@@ -174,7 +172,6 @@ class Table(StoredTable):
             .save(self.location)
         )
         self.adopt_definition(spark, {_REBUILDING: _REPLACED})
-        self.remember_files(spark)
         return self.version(spark)
 
     def adopt_definition(
@@ -299,9 +296,7 @@ class Table(StoredTable):
     ) -> int:
         if not new.num_rows and not self.arrival_units(spark, days):
             return self.version(spark)
-        version = self._retrying(lambda: delta_rs.replace_arrival_units(self.location, days, new))
-        self.remember_files()
-        return version
+        return self._retrying(lambda: delta_rs.replace_arrival_units(self.location, days, new))
 
     @_named
     def publish_new(
@@ -341,7 +336,6 @@ class Table(StoredTable):
             .option("replaceWhere", where)
         )
         self._retrying(lambda: write.save(self.location))
-        self.remember_files(spark)
         return self.version(spark)
 
     @_named
@@ -373,14 +367,12 @@ class Table(StoredTable):
         else:
             new = rows.select(self.schema.names)
         delta_rs.append(self.location, new, self.name, batch, self._require_not_rebuilt)
-        self.remember_files()
 
     def mark_appended(self, spark: SparkSession, batch: int) -> None:
         """Records that the table has a micro-batch's rows; `append` then skips that micro-batch."""
         if self._can_write(spark):
             no_rows = arrow_schema(self.schema).empty_table()
             delta_rs.append(self.location, no_rows, self.name, batch)
-            self.remember_files()
         else:
             self._append_by_spark(small_frame(spark, [], self.schema), batch)
 
@@ -435,7 +427,6 @@ class Table(StoredTable):
             .option("txnVersion", batch)
             .save(self.location)
         )
-        self.remember_files(added.sparkSession)
 
     def fits_in_driver(self, spark: SparkSession, row_count: int) -> bool:
         """Whether the driver may collect that number of the table's rows and write them itself."""
@@ -452,7 +443,6 @@ class Table(StoredTable):
             return
         table = DeltaTable.forPath(spark, self.location)
         self._retrying(lambda: table.delete(in_arrival_units(days)))
-        self.remember_files(spark)
 
     @_named
     def update_arrival_units(self, values: DataFrame) -> None:
@@ -466,13 +456,11 @@ class Table(StoredTable):
         if self._can_write(spark):
             new = values.toArrow()
             self._retrying(lambda: delta_rs.update_arrival_units(self.location, new, columns))
-            self.remember_files()
             return
         table = DeltaTable.forPath(spark, self.location).alias("old")
         merged = table.merge(values.alias("new"), "old.arrival_unit = new.arrival_unit")
         set_to: dict[str, str | Column] = {name: f"new.{name}" for name in columns}
         self._retrying(lambda: merged.whenMatchedUpdate(set=set_to).execute())
-        self.remember_files(spark)
 
     def _retrying(self, write: Callable[[], R]) -> R:
         """Writes; again if a run of other arrival units has changed a shared file meanwhile."""

@@ -77,11 +77,6 @@ def landed_files(pipeline: Pipeline, warehouse: str) -> Table:
     return _table(catalog.landed_files(pipeline, warehouse))
 
 
-def bookkeeping_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
-    """The tables that say which days are computed, and which files have landed."""
-    return list(map(_table, catalog.bookkeeping_tables(pipeline, warehouse)))
-
-
 def all_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
     """Every table of results: the source's, each definition's, then firings and notifications."""
     return list(map(_table, catalog.all_tables(pipeline, warehouse)))

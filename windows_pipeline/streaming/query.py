@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Event
 
 from pyspark.errors import StreamingQueryException
@@ -29,12 +28,6 @@ from windows_pipeline.sources.kafka.state import topic_state
 from windows_pipeline.sources.landed_files import require_listed
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.catalog import stream_checkpoint
-from windows_pipeline.storage.files.stream_checkpoint import (
-    PUT_BACK,
-    damaged_files,
-    lacking,
-    way_out,
-)
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
     all_tables,
@@ -42,6 +35,7 @@ from windows_pipeline.storage.tables import (
     source_tables,
     window_tables,
 )
+from windows_pipeline.streaming.checkpoint import PUT_BACK, lacking
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landing
 from windows_pipeline.streaming.log_state import (
@@ -54,7 +48,6 @@ from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
 from windows_pipeline.streaming.query_errors import StreamBehindError, in_short
 from windows_pipeline.streaming.sources import open_stream, topic_of
 from windows_pipeline.streaming.windows import Append
-from windows_pipeline.text.counts import counted
 from windows_pipeline.windows.durations import duration_ms
 
 _POLL_S = 0.05
@@ -148,11 +141,10 @@ def prepared_stream(
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
         RawRowsMissingError: raw_events has fewer rows than the arrival log names.
-        StreamBehindError: The checkpoint is damaged or lacks micro-batches that the tables have,
+        StreamBehindError: The checkpoint lacks micro-batches that the tables have,
             or a table lacks rows that others have.
     """
     _require_whole(spark, pipeline, settings)
-    _refuse_damaged_checkpoint(pipeline, settings)
     # First, as a correction that was killed may have changed the definition of some tables.
     _refuse_while_correcting(spark, pipeline, settings)
     _make_tables(spark, pipeline, settings)
@@ -228,25 +220,6 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
     )
     if lack is not None:
         raise StreamBehindError(f"{pipeline.name}: {lack}; {PUT_BACK}")
-
-
-def _refuse_damaged_checkpoint(pipeline: Pipeline, settings: Settings) -> None:
-    """Refuses a local checkpoint with damaged files, which Spark may not notice.
-
-    Raises:
-        StreamBehindError: A file is damaged.
-    """
-    checkpoint = stream_checkpoint(pipeline, settings.warehouse)
-    if not checkpoint.startswith("/"):
-        return
-    damaged = damaged_files(Path(checkpoint))
-    if damaged:
-        file, what = next(iter(damaged.items()))
-        more = f" (and {counted(len(damaged) - 1, 'more file')})" if len(damaged) > 1 else ""
-        raise StreamBehindError(
-            f"{pipeline.name}: its checkpoint is damaged: {checkpoint}/{file} {what}{more}; "
-            f"{way_out(checkpoint, list(damaged))}"
-        )
 
 
 def _interval(every: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.storage.files.stream_checkpoint import PUT_BACK, RUN_AGAIN
+from windows_pipeline.streaming.checkpoint import PUT_BACK
 
 _CHANGED = (
     "rows of its source's table were changed or deleted, and a stream takes added rows only. Let "
@@ -16,7 +16,15 @@ _ANOTHER = (
     "another stream of the pipeline runs, so stop it or wait for its end; or, if none runs, the "
     f"newest files in {{checkpoint}}/offsets were deleted; {PUT_BACK}"
 )
-_DELETE = f"delete it and the file .N.crc beside it, if there is one, {RUN_AGAIN}"
+_DELETE = (
+    "it only says that a micro-batch ended: delete it and the file .N.crc beside it, if there is "
+    "one, then run the stream again; the tables take no row twice"
+)
+_CHECKPOINT = (
+    r"(Failed to read log file \S+|Checksum error: \S+|inconsistent state: the metadata file"
+    r"|com\.fasterxml\.jackson\S*: No content|batch \d+ doesn't exist"
+    r"|sources in the checkpoint offsets and now there are)"
+)
 _RENAMED = (
     "a column of the table that it follows, {source}, was renamed, dropped or given another type, "
     "and a stream follows one schema. Follow the table as it is now in a pipeline of another name, "
@@ -32,29 +40,10 @@ _KNOWN = (
     (r"DELTA_SCHEMA_NOT_SET|DELTA_MISSING_DELTA_TABLE|DELTA_TABLE_NOT_FOUND", _NO_TABLE),
     (r"CONCURRENT_STREAM_LOG_UPDATE|queries are concurrently using", _ANOTHER),
     (
-        r"Failed to read log file (?:file:)?(.+/commits/\d+)\. Incomplete",
-        f"its checkpoint is damaged: {{0}} is empty or cut; {_DELETE}",
+        r"(?:Failed to read log file|Checksum error:) (?:file:)?(\S+/commits/\d+)",
+        f"a file of its checkpoint cannot be read: {{0}}; {_DELETE}",
     ),
-    (
-        r"Failed to read log file (?:file:)?(.+?)\. Incomplete",
-        f"its checkpoint is damaged: {{0}} is empty or cut; {PUT_BACK}",
-    ),
-    (
-        r"Checkpoint location (?:file:)?(\S+) is in an inconsistent state: the metadata file",
-        f"its checkpoint is damaged: {{0}}/metadata is missing; {PUT_BACK}",
-    ),
-    (
-        r"com\.fasterxml\.jackson\S*: No content",
-        f"its checkpoint is damaged: {{checkpoint}}/metadata is empty; {PUT_BACK}",
-    ),
-    (
-        r"batch \d+ doesn't exist",
-        f"its checkpoint is damaged: files in {{checkpoint}}/sources are missing; {PUT_BACK}",
-    ),
-    (
-        r"sources in the checkpoint offsets and now there are",
-        f"its checkpoint is damaged: {{checkpoint}}/offsets/ ends with a wrong file; {PUT_BACK}",
-    ),
+    (_CHECKPOINT, f"its checkpoint, {{checkpoint}}, cannot be read ({{0}}); {PUT_BACK}"),
 )
 """Known errors of a query: a pattern in Spark's text, and what it means; {0} is its group."""
 

@@ -37,7 +37,7 @@ from windows_pipeline.jobs import (
     check_published,
     published_days,
 )
-from windows_pipeline.jobs.days.chain import all_jobs, skipped, why_passed_over
+from windows_pipeline.jobs.days.chain import all_jobs, require_filled, skipped, why_passed_over
 from windows_pipeline.jobs.days.runs import (
     DaysToRun,
     changed_files,
@@ -60,8 +60,13 @@ from windows_pipeline.text.counts import counted
 def check_tables(
     context: typer.Context, status: Status, settings: Settings, pipeline: Pipeline
 ) -> None:
-    """Checks the published tables; exit status 1 if a check fails or days wait."""
+    """Checks the published tables; exit status 1 if a check fails or days wait.
+
+    Raises:
+        TableMissingError: A table that was filled is gone.
+    """
     spark = session(context, settings)
+    require_filled(spark, pipeline, settings)
     jobs = all_jobs(pipeline, settings)
     results: list[tuple[str, CheckResult]] = []
     for number, job in enumerate(jobs, 1):

@@ -16,9 +16,8 @@ from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.jobs.computed_days import computed_days_in
+from windows_pipeline.jobs.computed_days import computed_days_in, wholly_computed_days
 from windows_pipeline.jobs.correction_marker import finished_number, forget_corrections
-from windows_pipeline.jobs.days.set_aside import set_unreadable_aside
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Job, JobResult, check_published, run_job
@@ -33,8 +32,9 @@ from windows_pipeline.jobs.unfinished_batch import (
 )
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_files import landed_days, require_readable_days, skipped_names
-from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.files.damage import computes_again
+from windows_pipeline.storage.table import Table, TableMissingError
+from windows_pipeline.storage.tables import notifications, source_tables
 from windows_pipeline.text.counts import counted
 
 STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts", "firings")
@@ -59,6 +59,36 @@ def all_jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
     for name in pipeline.windows:
         jobs += window_jobs(pipeline, name, settings)
     return jobs
+
+
+def require_filled(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+    """Requires that no table of windows is gone that a run or a stream has filled.
+
+    Raises:
+        TableMissingError: A table is gone; the message names the command that computes it again.
+    """
+    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    log = read_log(spark, arrival_log) if arrival_log.exists(spark) else ()
+    for name in pipeline.windows:
+        # A pipeline that got `notify` after its last run has no notifications yet.
+        notified = notifications(pipeline, name, settings.warehouse)
+        jobs = window_jobs(pipeline, name, settings)
+        tables = [table for job in jobs for table in job.tables if table != notified]
+        fires = [table for job in jobs if isinstance(job, FiringsJob) for table in job.tables]
+        there = [table.exists(spark) for table in tables]
+        # A run creates the tables of a step when the step begins.
+        filled = len(tables) - [*reversed(there), True].index(True)
+        # A stream creates all at once, but those of a new trigger.
+        if filled and last_batch(log) is not None:
+            filled = max(filled, len(tables) - len(fires))
+        if wholly_computed_days(spark, pipeline, name, settings.warehouse):
+            filled = len(tables)
+        for table, is_there in zip(tables[:filled], there, strict=False):
+            if not is_there:
+                raise TableMissingError(
+                    f"{table.name}: the table was filled, but {table.location} holds none now. "
+                    f"Put it back from a backup; or {computes_again(table.name)}"
+                )
 
 
 def checked_days(
@@ -88,9 +118,6 @@ def rebuild(
     If a micro-batch was stopped and the definition was changed since, the rebuilt tables have the
     micro-batch if the log has it; the stream then ends it in the other tables.
 
-    A rebuild from a step repairs the step's tables and later ones: a table that cannot be replaced,
-    as its log is damaged, is set aside and created again.
-
     Args:
         spark: The session.
         pipeline: The pipeline as it is now.
@@ -109,8 +136,6 @@ def rebuild(
         ValueError: raw_events follows an old definition, and the source can't be read by days.
     """
     raw = RawEventsJob(pipeline, settings)
-    if from_step is not None:
-        _set_unreadable_aside(pipeline, settings, from_step, report)
     from_raw = from_step == "raw_events" or _follows_other_definition(raw, spark)
     if from_raw and not pipeline.source.by_days:
         raise ValueError(
@@ -123,12 +148,12 @@ def rebuild(
         require_readable_days(pipeline.source, raw.landing, days_landed(pipeline, raw.landing))
     of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
     jobs = [raw, *of_windows] if from_raw else of_windows
-    announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
+    _announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
     for table in (job.computed_days_table for job in jobs):
         if table is not None and table.exists(spark):
             table.withdraw(spark, sorted(computed_days_in(spark, table)))
     if from_raw:
-        yield from rebuilt(spark, raw, days_landed(pipeline, raw.landing), report)
+        yield from _rebuilt(spark, raw, days_landed(pipeline, raw.landing), report)
     arrival_log.require(spark)
     # The definition may have changed `idle_after`, on which the stored watermark depends.
     store_watermarks(spark, arrival_log, pipeline.partitions.start, pipeline.source.idle_after)
@@ -164,27 +189,6 @@ def _rebuilt_windows(
         table.mark_rebuilt(spark)
 
 
-def _set_unreadable_aside(
-    pipeline: Pipeline, settings: Settings, from_step: str, report: Callable[[str], None]
-) -> None:
-    """Sets the damaged tables of a step and the later ones aside; see `set_unreadable_aside`."""
-    tables: list[Table] = []
-    bookkeeping: list[Table] = []
-    if from_step == "raw_events" and pipeline.source.by_days:
-        raw = RawEventsJob(pipeline, settings)
-        tables += raw.tables
-        bookkeeping.append(raw.files)
-    first = STEPS.index(from_step)
-    for name in pipeline.windows:
-        for job in window_jobs(pipeline, name, settings)[max(first - 1, 0) :]:
-            tables += job.tables
-            if isinstance(job, FinalWindowsJob):
-                tables.append(job.window_tables.corrections)
-            if job.computed_days_table is not None:
-                bookkeeping.append(job.computed_days_table)
-    set_unreadable_aside(tables, bookkeeping, report)
-
-
 def _stale_jobs(
     spark: SparkSession,
     pipeline: Pipeline,
@@ -203,7 +207,7 @@ def _stale_jobs(
                 yield job
 
 
-def announce(
+def _announce(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, tables: list[Table]
 ) -> None:
     """Stops micro-batches from here on, then requires that no earlier micro-batch is running.
@@ -226,7 +230,7 @@ def announce(
     for table in full:
         table.mark_rebuilding(spark)
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
-    if not arrival_log.exists(spark):  # it was damaged, and is computed again
+    if not arrival_log.exists(spark):  # it was gone, and is computed again
         return
     log = read_log(spark, arrival_log)
     if is_mixed(log):  # a stream refuses such tables
@@ -278,7 +282,7 @@ def _follows_other_definition(job: Job, spark: SparkSession) -> bool:
     return any(table.is_stale(spark) for table in job.tables)
 
 
-def rebuilt(
+def _rebuilt(
     spark: SparkSession, job: Job, days: list[date], report: Callable[[str], None]
 ) -> Iterator[tuple[str, JobResult]]:
     """Computes the tables of a job again, and ends their state of being rebuilt.

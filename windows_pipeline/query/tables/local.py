@@ -30,10 +30,9 @@ from windows_pipeline.query.tables.wanted_files import (
     statistics,
 )
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.files.damage import TableDamagedError, damage_of
+from windows_pipeline.storage.files.damage import damage_of
 from windows_pipeline.storage.files.data_file import open_data_file
 from windows_pipeline.storage.files.delta_log import exact_files
-from windows_pipeline.storage.files.digests import LOG_FOLDER
 
 DAY = "arrival_unit"
 
@@ -129,7 +128,7 @@ class LocalTable:
             UnreadableTableError: Files of an older version were deleted since.
         """
         names = list(columns) or self.schema.names
-        schema = pa.schema([self._field(name) for name in names])
+        schema = pa.schema([self.schema.field(name) for name in names])
         found = [pa.Table.from_batches([], schema)]
         with damage_of(self.spec.name):
             try:
@@ -140,11 +139,6 @@ class LocalTable:
                 self._require_newest(error)
                 raise
         return pa.concat_tables(found)
-
-    def _field(self, name: str) -> pa.Field:
-        if name not in self.schema.names:
-            raise TableDamagedError(self.spec.name, LOG_FOLDER, f"names no column {name!r}")
-        return self.schema.field(name)
 
     def _require_newest(self, gone: FileNotFoundError) -> None:
         if self.version != open_table(self.spec).version():
@@ -221,7 +215,7 @@ class LocalTable:
         self, file: FileEntry, footer: pq.FileMetaData | None = None
     ) -> AbstractContextManager[pq.ParquetFile]:
         path = f"{self.spec.location}/{file.path}"
-        return open_data_file(self.spec.name, path, self.schema, file.row_count, footer)
+        return open_data_file(self.spec.name, path, footer)
 
 
 def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:

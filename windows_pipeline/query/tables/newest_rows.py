@@ -60,7 +60,7 @@ def newest_rows(
 
     Raises:
         NoTableError: The table does not exist.
-        TableDamagedError: A file of the table is not as it was written, or gone.
+        TableDamagedError: A file of the table is gone or cannot be read.
         UnreadableTableError: Only Spark can read its folder or its files.
     """
     with damage_of(spec.name):
@@ -87,7 +87,7 @@ def _newest_rows(
     # half a second.
     newest = pa.Table.from_batches([], schema)
     for day, paths in _files_by_day(entries, *days):
-        for batch in _batches(spec, schema, paths):
+        for batch in _batches(spec, paths):
             with_day = with_columns(batch, schema, day)
             if null_column is not None:
                 with_day = with_day.filter(pc.is_null(with_day[null_column]))
@@ -112,12 +112,12 @@ def _files_by_day(
     return [found[day] for day in sorted(found, reverse=True)]
 
 
-def _batches(spec: TableSpec, schema: pa.Schema, files: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(spec: TableSpec, files: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of Parquet files, some at a time.
 
     Arrow's scanner would leave threads behind, and a process that exits just after reading a small
     table sometimes aborts (pyarrow 26, deltalake 1.6).
     """
     for file in files:
-        with open_data_file(spec.name, f"{spec.location}/{file}", schema) as opened:
+        with open_data_file(spec.name, f"{spec.location}/{file}") as opened:
             yield from opened.iter_batches(_BATCH_ROWS, use_threads=False)

@@ -1,1 +1,1 @@
-"""The files of tables: their digests, their damage, and Hadoop's checksum files."""
+"""The files of tables: what readers without Spark open, and the error of an unreadable one."""

@@ -1,74 +1,125 @@
-"""What a reader says of a damaged table, in one error that names table, file, cause and command."""
+"""One error for a file of a table that is gone or cannot be read."""
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from windows_pipeline.storage.files.digests import LOG_FOLDER
-
+LOG_FOLDER = "_delta_log"
 _MOST_CHARACTERS = 300
-_OF_DAMAGE = (FileNotFoundError, pa.ArrowInvalid)
-_OF_READERS = (DeltaError, OSError, ValueError)
+_FROM_LANDED = "raw_events"
+_OF_PIPELINE: dict[str, str | None] = {
+    "raw_events": _FROM_LANDED,
+    "arrival_log": _FROM_LANDED,
+    "rejected_records": _FROM_LANDED,
+    "quarantined_files": _FROM_LANDED,
+    "_landed_files": None,
+}
+_OF_WINDOWS: dict[str, str | None] = {
+    "keyed_windows": "keyed_windows",
+    "late_records": "keyed_windows",
+    "failed_windows": "keyed_windows",
+    "final_windows": "final_windows",
+    "corrections": "final_windows",
+    "alerts": "alerts",
+    "notifications": "alerts",
+    "firings": "firings",
+    "early_warnings": "firings",
+    "processed": "firings",
+    "_computed_days": None,
+    "_fired_days": None,
+    "_processed_days": None,
+}
+"""The step of a rebuild that computes each table again; None for what a run notes again."""
+_STEPS = _OF_PIPELINE | _OF_WINDOWS
+_TABLE = rf"\w+/(?:{'|'.join(_OF_PIPELINE)}|\w+/(?:{'|'.join(_OF_WINDOWS)}))"
+_BELOW = rf"{LOG_FOLDER}[^\s'\"),]*|(?:arrival_unit(?:=|%3D)[\d-]+/)?[^/'\"\n]*?\.parquet"
+_FILE = re.compile(
+    rf"(?P<folder>(?:[a-z0-9]+:/)?/[^'\"\n]*?/(?P<table>{_TABLE}))/(?P<below>{_BELOW})"
+)
+"""A file of a table in an error's text; a table's folder is WAREHOUSE/PIPELINE[/WINDOWS]/TABLE."""
+_OTHER_FILE = re.compile(r"(?P<folder>/[^'\"\n]*?)/[^/'\"\n]*?\.parquet")
+"""A data file of another table, which the pipeline follows."""
+_DAY = re.compile(r"arrival_unit(?:=|%3D)(\d{4}-\d\d-\d\d)")
+_IS_GONE = re.compile(
+    r"No such file|Object at location .* not found|FileNotFound|not exist|PATH_NOT_FOUND"
+)
+_UNREADABLE = re.compile(r"Parquet error|No such file")
+"""What delta-rs says of a file that it cannot read, where it does not name the file."""
 _PANIC = "PanicException"
 """What delta-rs raises where it does not expect damage; no `Exception`, and not exported."""
-_NO_DAMAGE = re.compile(
-    r"Permission denied|Too many open files|No space left|Read-only file system"
-)
-_PATH = re.compile(r"(?:file:)?(/[^'\"\n]*?\.(?:parquet|json|crc))(?!\w|\.\w)")
-"""A path in an error's text. A lazy match, as folders may have blanks in their names."""
-_START = re.compile(r"file:|[ (=](?=/)")
-"""What stands before a path, where a text has a slash before it."""
-_SIGNS = re.compile(
-    r"FAILED_READ_FILE|not a Parquet file|Parquet file size is|Parquet magic|[Cc]orrupt|CRC"
-    r"|ParquetDecodingException|Parquet error|Thrift|ChecksumException|checksum (?:error|failed)"
-    r"|FileNotFoundException|No such file|PATH_NOT_FOUND|DELTA_VERSIONS_NOT_CONTIGUOUS"
-    r"|DELTA_TRUNCATED|DELTA_STATE_RECOVER|DELTA_FILE_NOT_FOUND|DELTA_LOG_FILE_NOT_FOUND"
-    r"|JsonParseException"
-    r"|JsonEOFException|Json error|MALFORMED_RECORD|Kernel error|Codec failed"
-    r"|[Uu]nexpected end|EOFException|Page(?:Header)?.*(?:invalid|verif)|could not (?:read|decode)"
-)
-"""What errors of Spark, Delta, delta-rs and PyArrow have in common that speak of damaged files."""
+_NUMBER = re.compile(r"\(os error (\d+)\)|\bOs \{ code: (\d+)")
 _CAUSED_BY = re.compile(r"^Caused by: (?:[\w.$]+(?:Exception|Error): )?(.+)$", re.MULTILINE)
 
 
 class TableDamagedError(Exception):
-    """A file of a table is not as it was written, or gone; the message names the commands.
+    """A file of a table is gone or cannot be read; the message says what computes it again.
 
     Attributes:
-        table: The table's name, or its folder where the name is not known.
-        file: The file, below the table's folder or with its whole path; None if not known.
+        table: The table's name, or its folder where it is no table of a pipeline.
+        file: The file; None if not known.
         cause: What the reader said.
         lines: The message's lines: what is wrong, why, and what helps.
     """
 
     def __init__(self, table: str, file: str | None, cause: str) -> None:
         self.table, self.file, self.cause = table, file, cause
-        pipeline = table.split("/", maxsplit=1)[0] or "PIPELINE"
+        day = _DAY.search(file or "")
+        of_day = f" (day {day[1]})" if day else ""
         self.lines = (
-            f"{table}: a file of the table is damaged or gone",
-            f"{file or 'its log, or one of its data files'}: {cause}",
-            f"to see all damage and how to fix it: windows-pipeline check {pipeline} --files",
+            f"{table}: a file of the table is gone or cannot be read",
+            f"{file or 'its log, or one of its data files'}{of_day}: {cause}",
+            f"Put the file back from a backup{_or_compute_again(table, file)}",
         )
         super().__init__("\n  ".join(self.lines))
 
 
+def _or_compute_again(table: str, file: str | None) -> str:
+    """What helps without a backup; nothing for a table that no pipeline fills."""
+    name = table.rsplit("/", 1)[-1]
+    if table.startswith("/") or name not in _STEPS:
+        return ", or correct what the pipeline reads"
+    # A rebuild replaces data files without reading them, but it reads logs and bookkeeping.
+    first = ""
+    if file is None or LOG_FOLDER in file or _STEPS[name] is None:
+        first = f"move the folder {table} out of the warehouse, then "
+    return f"; or {first}{computes_again(table)}"
+
+
+def computes_again(table: str) -> str:
+    """What computes a table again.
+
+    Args:
+        table: The table's name, such as `flights/hourly/alerts`.
+    """
+    pipeline, step = table.split("/", 1)[0], _STEPS[table.rsplit("/", 1)[-1]]
+    rebuild = f"windows-pipeline rebuild {pipeline} --from {step}"
+    if step is None:
+        return f"note again what is computed: windows-pipeline run {pipeline}"
+    if step != _FROM_LANDED:
+        return f"compute the table again from raw_events: {rebuild}"
+    return (
+        f"start over from the landed files: {rebuild} (a stream: delete its folder of tables, "
+        f"then: windows-pipeline stream {pipeline}). This loses the days whose landed files are "
+        "gone, too: first land them again from the source"
+    )
+
+
 @contextmanager
 def damage_of(table: str, *, of_log: bool = False) -> Iterator[None]:
-    """Turns what delta-rs and PyArrow raise of damaged files into an error that names the table.
+    """Turns what delta-rs and PyArrow raise of unreadable files into an error with the table.
 
     Args:
         table: The table's name or folder.
         of_log: Whether only the table's log is read, so that any error of delta-rs speaks of it.
 
     Raises:
-        TableDamagedError: A file of the table is damaged.
+        TableDamagedError: A file of the table is gone or cannot be read.
     """
     try:
         yield
@@ -76,60 +127,55 @@ def damage_of(table: str, *, of_log: bool = False) -> Iterator[None]:
         raise
     except BaseException as error:
         text = str(error)
-        is_sure = isinstance(error, _OF_DAMAGE) or type(error).__name__ == _PANIC
+        is_sure = isinstance(error, FileNotFoundError | pa.ArrowInvalid)
+        is_sure = is_sure or type(error).__name__ == _PANIC
         is_sure = is_sure or (of_log and isinstance(error, DeltaError))
-        is_sure = is_sure or (isinstance(error, _OF_READERS) and bool(_SIGNS.search(text)))
+        of_reader = isinstance(error, DeltaError | OSError | ValueError)
+        is_sure = is_sure or (of_reader and bool(_FILE.search(text) or _UNREADABLE.search(text)))
         if is_environment(error) or not is_sure:
             raise
-        path = _PATH.search(text)
-        raise TableDamagedError(
-            table_name(table), path and path[1], "is gone" if _is_gone(error) else first_line(text)
-        ) from error
+        file = _FILE.search(text)
+        # delta-rs leaves out the slash with which the folder begins.
+        below = LOG_FOLDER if of_log else file and file["below"]
+        path = below and f"{table}/{below}"
+        raise TableDamagedError(table_name(table), path, _cause(error)) from error
 
 
 def damage_in(error: BaseException) -> TableDamagedError | None:
-    """The damage of a table of ours that an error speaks of, or that caused it; else None.
+    """The unreadable file of a table that an error names, or that caused it; None without one.
 
     Spark reads a table long after the step that named it, so its errors are looked at where they
     come out.
     """
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, TableDamagedError):
-            return seen
-        seen = seen.__cause__ or seen.__context__
+    link: BaseException | None = error
+    while link is not None:
+        if isinstance(link, TableDamagedError):
+            return link
+        link = link.__cause__ or link.__context__
     text = str(error)
-    if not _SIGNS.search(text) or is_environment(error):
+    if is_environment(error):
         return None
-    for path in _paths_in(text):
-        name = table_of(path)
-        if name is not None:
-            causes = _CAUSED_BY.findall(text)
-            is_gone = not path.exists()
-            cause = "is gone" if is_gone else first_line(causes[-1] if causes else text)
-            return TableDamagedError(name, str(path), cause)
+    if file := _FILE.search(text):
+        return TableDamagedError(file["table"], f"{file['folder']}/{file['below']}", _cause(error))
+    if _IS_GONE.search(text) and (other := _OTHER_FILE.search(text)):
+        return TableDamagedError(other["folder"], other[0], "is gone")
     return None
 
 
-@contextmanager
-def naming_damage() -> Iterator[None]:
-    """Raises the damage of a table that an error of Spark speaks of in place of that error.
-
-    Raises:
-        TableDamagedError: A file of a table is damaged.
-    """
-    try:
-        yield
-    except Exception as error:
-        damaged = damage_in(error)
-        if damaged is None or damaged is error:
-            raise
-        raise damaged from error
-
-
 def is_environment(error: BaseException) -> bool:
-    """Whether an error of reading is the machine's, such as a missing permission: no damage."""
-    return bool(_NO_DAMAGE.search(str(error)))
+    """Whether an error of reading is the machine's, such as a missing permission."""
+    found = _NUMBER.search(str(error))
+    number = int(found[1] or found[2]) if found else getattr(error, "errno", None)
+    return isinstance(error, MemoryError) or number not in (None, errno.ENOENT)
+
+
+def _cause(error: BaseException) -> str:
+    """What a reader said, in a line that a message can have."""
+    text = str(error)
+    if isinstance(error, FileNotFoundError) or _IS_GONE.search(text):
+        return "is gone"
+    causes = _CAUSED_BY.findall(text)
+    return first_line(causes[-1] if causes else text)
 
 
 def first_line(error: object) -> str:
@@ -138,34 +184,7 @@ def first_line(error: object) -> str:
     return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}..."
 
 
-def table_of(path: Path) -> str | None:
-    """The name of the table of ours that a file belongs to; None for any other file."""
-    for folder in path.parents:
-        if (folder / LOG_FOLDER).is_dir():
-            return _name_in_warehouse(folder)
-    return None
-
-
-def _paths_in(text: str) -> Iterator[Path]:
-    """The paths that an error's text may name; folders may have blanks in their names."""
-    for found in _PATH.finditer(text):
-        starts = [0, *(start.end() for start in _START.finditer(found[1]))]
-        for start in starts:
-            yield Path(unquote(found[1][start:]))
-
-
 def table_name(table: str) -> str:
     """The name of a table that is named, or lies in a folder of this name."""
-    return (_name_in_warehouse(Path(table)) or table) if table.startswith("/") else table
-
-
-def _name_in_warehouse(folder: Path) -> str | None:
-    """A table's name: a pipeline's folder is the one that holds its arrival_log."""
-    for above in (folder.parent, folder.parent.parent):
-        if (above / "arrival_log").is_dir():
-            return str(folder.relative_to(above.parent))
-    return None
-
-
-def _is_gone(error: BaseException) -> bool:
-    return isinstance(error, FileNotFoundError) or "No such file" in str(error)
+    found = _FILE.match(f"{table.rstrip('/')}/{LOG_FOLDER}")
+    return found["table"] if found else table
