@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,7 @@ def test_a_command_names_file_day_and_the_way_back_in_a_few_lines(
     """Of what the driver reads, of what Spark reads, and of a table that is gone."""
     warehouse, whole = warehouse_of(computed), computed.folder / "whole"
     shutil.copytree(warehouse, whole)
-    cases = [
+    cases: list[tuple[str, Callable[[Path], object], str, str, str]] = [
         ("raw_events", delete_data, "check", " (day 2026-11-0", FROM_RAW),
         ("arrival_log", cut_log, "status", "/_delta_log: ", "move the folder p/arrival_log"),
         ("w/final_windows", cut_data, "check", " (day 2026-11-0", FROM_FINAL),

@@ -12,9 +12,17 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
+from tests.support.pipeline_texts import PIPELINES
 from tests.support.stored_files import commits, data_files
+from windows_pipeline.config import load_pipeline
 from windows_pipeline.storage import delta_rs
-from windows_pipeline.storage.files.damage import TableDamagedError, damage_in, damage_of
+from windows_pipeline.storage.catalog import all_tables, landed_files
+from windows_pipeline.storage.files.damage import (
+    TableDamagedError,
+    computes_again,
+    damage_in,
+    damage_of,
+)
 
 DAY = date(2026, 11, 1)
 ROWS = pa.table({"arrival_unit": [DAY] * 300, "v": [float(row) for row in range(300)]})
@@ -113,6 +121,14 @@ def test_the_command_that_computes_a_table_again_is_named(
     assert ("move the folder" in help_text) == (below == LOG or "/_" in table)
     lost = "loses the days whose landed files are gone, too: first land them again from the source"
     assert (lost in help_text) == (f"{REBUILD} raw_events" in command)
+
+
+def test_each_table_of_a_pipeline_is_named_with_a_step() -> None:
+    pipeline = load_pipeline(PIPELINES / "flights.yaml")
+    tables = [*all_tables(pipeline, "w"), landed_files(pipeline, "w")]
+    steps = {table.name: computes_again(table.name).split()[-1] for table in tables}
+    assert steps["flights/by_hour/firings"] == "firings"
+    assert len(steps) > 20
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def table_health(spec: TableSpec) -> TableHealth:
     """Reads the log of a table.
 
     Raises:
-        TableDamagedError: The log is not as it was written.
+        TableDamagedError: The log cannot be read.
         UnreadableTableError: Only Spark can read the table.
     """
     try:

@@ -28,7 +28,7 @@ def changed_since_ingested(
     Raises:
         NoTableError: Nothing was ingested by days.
         UnreadableTableError: Only Spark reads the tables.
-        TableDamagedError: A table is not as it was written.
+        TableDamagedError: A file of a table is gone or cannot be read.
     """
     known = _files_of(catalog.landed_files(pipeline, warehouse), days)
     if pipeline.source.skips_bad_files:

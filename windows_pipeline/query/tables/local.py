@@ -67,7 +67,7 @@ class LocalTable:
 
         Raises:
             NoTableError: The table does not exist.
-            TableDamagedError: The log is not as it was written.
+            TableDamagedError: The log cannot be read.
             UnreadableTableError: Only Spark can read its folder or its files, or
                 it has no such version.
         """
@@ -124,7 +124,7 @@ class LocalTable:
             columns: The columns to return; all of the table's if empty.
 
         Raises:
-            TableDamagedError: A file is damaged or gone.
+            TableDamagedError: A file is gone or cannot be read.
             UnreadableTableError: Files of an older version were deleted since.
         """
         names = list(columns) or self.schema.names
@@ -223,7 +223,7 @@ def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
 
     Raises:
         NoTableError: The table does not exist.
-        TableDamagedError: The log is not as it was written.
+        TableDamagedError: The log cannot be read.
         UnreadableTableError: Only Spark can read its folder, or it has no such
             version.
     """
