@@ -95,7 +95,7 @@ def with_tables(name: str) -> tuple[Settings, Pipeline]:
     """
     from windows_pipeline.query.tables.local import NoTableError
     from windows_pipeline.storage.catalog import all_tables, source_tables
-    from windows_pipeline.storage.files.digests import LOG_FOLDER
+    from windows_pipeline.storage.files.damage import LOG_FOLDER
 
     settings, pipeline = declared(name)
     folders = [table.location for table in all_tables(pipeline, settings.warehouse)]

@@ -21,7 +21,7 @@ from windows_pipeline.notify.events import Event, Row, event_tables, opened_tabl
 from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
 from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
 from windows_pipeline.storage.files.damage import TableDamagedError
-from windows_pipeline.storage.files.digests import LOG_FOLDER
+from windows_pipeline.storage.files.damage import LOG_FOLDER
 
 _COMMIT = f"{'[0-9]' * 20}.json"
 
