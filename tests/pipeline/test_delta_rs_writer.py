@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -39,6 +39,14 @@ class SparkProject(Project):
     def settings(self) -> Settings:
         settings = super().settings
         return settings.model_copy(update={"warehouse": f"file:{settings.warehouse}"})
+
+
+def with_defaults(spark: SparkSession, properties: Mapping[str, str]) -> SparkSession:
+    """A session with default properties of new tables; a session's are read once."""
+    own = spark.newSession()
+    for name, text in properties.items():
+        own.conf.set(name, text)
+    return own
 
 
 def for_spark_alone(table: Table) -> Table:
@@ -157,30 +165,30 @@ def test_delta_rs_and_spark_write_the_same_table(
 ) -> None:
     """Rule E4: an arrival unit has the same rows whoever writes them, each micro-batch once."""
     table = table_in(tmp_path, partitioned=partitioned)
-    with configured(spark, CHECKPOINTS):
-        for number, step in enumerate([Table.create_if_missing, *STEPS]):
-            by_spark = turn is not None and number % 2 == turn
-            step(for_spark_alone(table) if by_spark else table, spark)
-        table.require(spark)
-        assert table.version(spark) >= 4
-        states = []
-        for reader in (table, for_spark_alone(table)):
-            found = (
-                reader.read(spark).select("arrival_unit", "rows", "arrival_unit_rejected").collect()
+    spark = with_defaults(spark, CHECKPOINTS)
+    for number, step in enumerate([Table.create_if_missing, *STEPS]):
+        by_spark = turn is not None and number % 2 == turn
+        step(for_spark_alone(table) if by_spark else table, spark)
+    table.require(spark)
+    assert table.version(spark) >= 4
+    states = []
+    for reader in (table, for_spark_alone(table)):
+        found = (
+            reader.read(spark).select("arrival_unit", "rows", "arrival_unit_rejected").collect()
+        )
+        properties = reader.texts(spark)
+        states.append(
+            (
+                texts(map(tuple, found)),
+                reader.exists(spark),
+                reader.version(spark),
+                reader.count(spark),
+                reader.arrival_units(spark, DAYS[:3]),
+                sorted(reader.rows(spark, ["rows"])["rows"].to_pylist()),
+                {name: properties[name] for name in properties if "windows_" in name},
+                reader.follows_definition(spark),
             )
-            properties = reader.texts(spark)
-            states.append(
-                (
-                    texts(map(tuple, found)),
-                    reader.exists(spark),
-                    reader.version(spark),
-                    reader.count(spark),
-                    reader.arrival_units(spark, DAYS[:3]),
-                    sorted(reader.rows(spark, ["rows"])["rows"].to_pylist()),
-                    {name: properties[name] for name in properties if "windows_" in name},
-                    reader.follows_definition(spark),
-                )
-            )
+        )
     assert states[0] == states[1]
     assert states[0][0] == texts(LEFT)
     assert states[0][3:5] == (len(LEFT), {DAYS[1], DAYS[2]})
@@ -218,8 +226,7 @@ def test_checkpoints_of_both_writers_hold_the_whole_state(
 ) -> None:
     """Rule E1: a micro-batch that only a checkpoint records is not repeated."""
     table = table_in(tmp_path, partitioned=True)
-    with configured(spark, CHECKPOINTS):
-        table.create_if_missing(spark)
+    table.create_if_missing(with_defaults(spark, CHECKPOINTS))
     for batch in range(12):
         writer = for_spark_alone(table) if 4 <= batch < 8 else table
         append(batch, (DAYS[0], batch))(writer, spark)
@@ -255,8 +262,7 @@ def test_a_checkpoint_deletes_commits_by_the_table_s_retention(
     table = table_in(tmp_path, partitioned=True)
     prefix = "spark.databricks.delta.properties.defaults."
     defaults = {prefix + name.removeprefix("delta."): text for name, text in properties.items()}
-    with configured(spark, {**CHECKPOINTS, **defaults}):
-        table.create_if_missing(spark)
+    table.create_if_missing(with_defaults(spark, {**CHECKPOINTS, **defaults}))
     log = Path(table.location) / "_delta_log"
     for batch in range(3):
         append(batch, (DAYS[0], batch))(table, spark)

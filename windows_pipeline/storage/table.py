@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from delta.tables import DeltaTable
@@ -31,6 +32,7 @@ P = ParamSpec("P")
 _DEFINITION = "windows_pipeline.definition"
 """The table property with the definition that the rows follow; comparisons use its digest."""
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
+_DEFAULTS_OF: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _FILES_A_BATCH = 2
 """The most files that a micro-batch writes; maintenance joins them."""
@@ -468,11 +470,14 @@ class Table(StoredTable):
 
 
 def _default_properties(spark: SparkSession) -> dict[str, str]:
-    """The default properties of new tables in Spark's configuration."""
-    # One query reads all properties; `spark.conf.getAll` queries each, which takes a second.
-    configured = spark.sql("SET").collect()
-    return {
-        f"delta.{name.removeprefix(_DEFAULTS)}": text
-        for name, text in configured
-        if name.startswith(_DEFAULTS)
-    }
+    """The default properties of new tables in Spark's configuration, read once a session."""
+    found = _DEFAULTS_OF.get(spark)
+    if found is None:
+        # One query reads all properties; `spark.conf.getAll` queries each, which takes a second.
+        configured = spark.sql("SET").collect()
+        found = _DEFAULTS_OF[spark] = {
+            f"delta.{name.removeprefix(_DEFAULTS)}": text
+            for name, text in configured
+            if name.startswith(_DEFAULTS)
+        }
+    return found
