@@ -20,8 +20,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import Event, Row, event_tables, opened_table
 from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
 from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
-from windows_pipeline.storage.files.damage import TableDamagedError
-from windows_pipeline.storage.files.damage import LOG_FOLDER
+from windows_pipeline.storage.files.damage import LOG_FOLDER, TableDamagedError
 
 _COMMIT = f"{'[0-9]' * 20}.json"
 
