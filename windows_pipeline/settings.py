@@ -59,6 +59,8 @@ _NOT_PRIVATE = (
     "refers to the environment, but Spark shows this key's value in the command line of a process, "
     "its UI or the properties of tables; write the value itself, which must be no secret"
 )
+# Reading many columns is a generated method of over 8,000 bytes, which HotSpot only interprets.
+_JAVA_OPTIONS = "-XX:+IgnoreUnrecognizedVMOptions -XX:-DontCompileHugeMethods"
 _IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
 
 
@@ -150,6 +152,8 @@ class Settings(BaseModel):
         if "spark.remote" in self.spark:
             return {**of_file, **needed}
         delta = {
+            "spark.driver.defaultJavaOptions": _JAVA_OPTIONS,
+            "spark.executor.defaultJavaOptions": _JAVA_OPTIONS,
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.jars.packages": ",".join([DELTA_PACKAGE, *map(resolved, self.packages)]),
