@@ -441,7 +441,7 @@ def test_the_code_has_what_the_guide_for_changes_names() -> None:
     """Functions and constants, such as `_ends`, which are no paths."""
     code = "".join(
         path.read_text()
-        for folder in ("windows_pipeline", "tests")
+        for folder in ("windows_pipeline", "tests", "tools")
         for path in (ROOT / folder).rglob("*.py")
     )
     there = set(re.findall(r"\w+", code))
