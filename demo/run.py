@@ -134,11 +134,11 @@ class _Progress:
             self._console.print(f"  {time.monotonic() - self._since:.0f} s")
         elif event.is_step_materialization:
             materialization = event.step_materialization_data.materialization
-            rows, name = materialization.metadata.get("rows_of_run"), materialization.asset_key
-            if rows is None or name in self._shown:
+            rows, key = materialization.metadata.get("rows_of_run"), materialization.asset_key
+            if rows is None or key in self._shown:
                 return
-            self._shown.add(name)
-            text = f" {name.to_user_string()}: {rows.value:,} rows"
+            self._shown.add(key)
+            text = f" {key.to_user_string()}: {rows.value:,} rows"
             self._console.print(coloured("materialized", "green", text))
         elif event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
             self._show_check(event.asset_check_evaluation_data)

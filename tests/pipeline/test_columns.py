@@ -140,8 +140,8 @@ def land(folder: Path, *, plain: bool) -> None:
 
 def rows(pipeline: Pipeline, settings: Settings) -> dict[str, list[str]]:
     """All rows but those of rejected records, of the columns that both pipelines have."""
-    left_out = ("batch", "watermark", "stream", "arrival_unit_rejected", "ambiguous")
-    left_out += ("currency", "card")
+    of_log = ("batch", "watermark", "stream", "arrival_unit_rejected", "ambiguous")
+    left_out = (*of_log, "currency", "card")
     return {
         table.name: texts(stored_rows(table, *left_out))
         for table in all_tables(pipeline, settings.warehouse)

@@ -105,15 +105,15 @@ def test_days_that_fail_have_their_rules_and_episodes(landed: SmallProject) -> N
         ("p/w/alerts", "alert_many", FIRST),
         ("p/w/alerts", "alert_many", SECOND),
     }
-    said = {at[:2]: one.description for at, one in found.items() if at[2] is None}
-    assert said["p/raw_events", "rules"] == (
+    summed = {at[:2]: one.description for at, one in found.items() if at[2] is None}
+    assert summed["p/raw_events", "rules"] == (
         f"1 day stands with a warning; {FIRST}: not_negative failed"
     )
-    assert str(said["p/w/alerts", "alert_many"]).startswith(
+    assert str(summed["p/w/alerts", "alert_many"]).startswith(
         f"2 days stand with a warning; {SECOND}: 1 episode, the worst: "
     )
-    assert said["p/w/alerts", "alert_huge"] == f"no day stands failed; {SECOND}: no episode"
-    assert str(said["p/w/final_windows", "rules"]).startswith(
+    assert summed["p/w/alerts", "alert_huge"] == f"no day stands failed; {SECOND}: no episode"
+    assert str(summed["p/w/final_windows", "rules"]).startswith(
         f"no day stands failed; {SECOND}: all "
     )
 

@@ -15,7 +15,7 @@ from windows_pipeline.streaming.micro_batch import BatchResult
 def of_day(day: int, *without_value: str) -> BatchResult:
     """A micro-batch of a day, in which these columns have no value."""
     arrival_units = [date(2013, 1, day)]
-    return BatchResult(day, arrival_units, 5, 0, 0, 0, {}, {}, {}, list(without_value), [], [])
+    return BatchResult(day, arrival_units, 5, 0, 0, 0, {}, {}, {}, list(without_value), [], [], 0)
 
 
 def test_a_column_that_begins_later_is_not_missed_before(

@@ -59,7 +59,8 @@ def instants(texts: pa.StringArray, kind: str, zone: str | None = None) -> Insta
 def is_local(texts: pa.StringArray) -> np.ndarray:
     """Which values are times of ISO 8601 that name no offset."""
     found = pc.extract_regex(texts, _ISO)
-    return _mask(found) & _equals(found, "zone", "")
+    local: np.ndarray = _mask(found) & _equals(found, "zone", "")
+    return local
 
 
 def _in_zone(times: Instants, texts: pa.StringArray, zone: str) -> Instants:
