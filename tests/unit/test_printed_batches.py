@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pipeline_texts import changed, load_text
+from tests.support.pipeline_texts import FLIGHTS, changed, load_text
 from windows_pipeline.cli.terminal.printed import PrintedBatches
 from windows_pipeline.streaming.micro_batch import BatchResult
 
@@ -32,3 +32,14 @@ def test_a_column_that_begins_later_is_not_missed_before(
     out = capfd.readouterr().out
     assert "no record of this run has a value in column 'dest' so far" in out
     assert "'flight'" not in out
+
+
+def test_local_times_that_occur_twice_are_counted(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    batches = PrintedBatches(load_text(tmp_path, FLIGHTS))
+    batches.add(of_day(2)._replace(ambiguous=4_800))
+    batches.add(of_day(3))
+    err = capfd.readouterr().err
+    assert err.count("warning") == 1
+    assert "4,800 records with a local time that occurs twice" in " ".join(err.split())

@@ -96,7 +96,8 @@ def _new(
     size_ms = None if size is None else _positive("--size", duration_ms(size, "--size"))
     grace_ms = None if grace is None else _not_negative("--grace", duration_ms(grace, "--grace"))
     made = NewPipeline(name, source, load_settings(Path.cwd()))
-    made.choose_zone(zone or "UTC")
+    if zone is not None:
+        made.choose_zone(zone)
     new_report.print_sample(console, made)
     if asks and zone is None and made.local_times:
         _ask("Time zone of times without an offset", "UTC", made.choose_zone)

@@ -79,7 +79,7 @@ class BatchResult(NamedTuple):
     without_value: list[str]
     without_records: Sequence[tuple[str, int]]
     quarantined: Sequence[QuarantinedFile]
-    ambiguous: int
+    ambiguous: int = 0
 
 
 @dataclass(frozen=True)
