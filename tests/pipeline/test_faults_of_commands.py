@@ -58,7 +58,7 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
 }
 
 
-def test_a_checkpoint_that_is_damaged_or_lost(project: SmallProject) -> None:
+def test_a_checkpoint_or_table_that_is_damaged_or_lost(project: SmallProject) -> None:
     """H1: a stream does not go on from a damaged checkpoint, and names the file."""
     project.declare(stream=True)
     for number in (0, 1):
@@ -80,6 +80,11 @@ def test_a_checkpoint_that_is_damaged_or_lost(project: SmallProject) -> None:
         shutil.copytree(kept, checkpoint)
     assert project.ingest("stream")[0] == 0
     assert len(project.raw("event_time")) == 3
+    # A stream makes all tables at once, so one that is not there is gone.
+    shutil.rmtree(checkpoint.with_name("w") / "alerts")
+    said = said_of(project, "check", "p", status=2)
+    assert "p/w/alerts: the table was filled" in said
+    assert "windows-pipeline rebuild p --from alerts" in said
 
 
 def test_the_command_that_is_named_mends_a_commit(project: SmallProject) -> None:
@@ -135,7 +140,7 @@ def test_dagster_shows_the_same_words(project: SmallProject) -> None:
     (failed,) = [event for event in result.all_events if event.is_step_failure]
     data = failed.step_failure_data
     assert data.user_failure_data is not None
-    assert "/offsets/0 is empty" in str(data.user_failure_data.description)
+    assert "/p/_stream, cannot be read (Failed" in str(data.user_failure_data.description)
     assert data.error is not None
     assert data.error.cause is None
     assert "StreamingQueryException" not in data.error.to_string()
