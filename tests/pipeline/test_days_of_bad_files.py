@@ -6,14 +6,23 @@ import gzip
 import io
 import json
 import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from tests.support.small_project import HEADER, SmallProject
 from tests.support.stored_rows import named_rows
+from windows_pipeline.arrival.log import ArrivalLog
+from windows_pipeline.checks.run import Batch
+from windows_pipeline.jobs import RawEventsJob
+from windows_pipeline.jobs.job import run_job
+from windows_pipeline.sources.bad_files import BadFileError
 
 MOST = 200
 """A `max_record_bytes` below some of the tests' records."""
@@ -163,6 +172,63 @@ def test_a_stream_stops_at_a_compressed_file_without_a_byte(project: SmallProjec
     project.land(1, gzip.compress(records("csv", 10)), "c.csv.gz")
     assert project.call("stream", "p")[0] == 0
     assert len(project.raw("key")) == 6
+
+
+@dataclass(frozen=True)
+class JobWithinChanges(RawEventsJob):
+    """The job of a day whose file changes after its records are read, before they are counted."""
+
+    change: Callable[[], object] = field(default=lambda: None, kw_only=True)
+
+    def check_batches(
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        rows: Sequence[DataFrame],
+        log: ArrivalLog,
+    ) -> list[Batch]:
+        self.change()
+        return super().check_batches(spark, days, rows, log)
+
+
+def replaced(file: Path, more: bytes) -> None:
+    file.with_name(".new").write_bytes(more)
+    file.with_name(".new").rename(file)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "how"),
+    [
+        ("jsonl", replaced, "was changed while it was read"),
+        ("jsonl", lambda file, more: file.write_bytes(file.read_bytes() + more), "was changed"),
+        ("jsonl", lambda file, _: file.unlink(), "was deleted or renamed while it was read"),
+        ("csv", lambda file, _: file.unlink(), "was deleted or renamed while it was read"),
+        ("parquet", replaced, "was changed while it was read"),
+        ("jsonl", lambda file, more: file.with_name("b").write_bytes(more), None),
+    ],
+    ids=["replaced", "grown", "deleted", "csv", "parquet", "another"],
+)
+def test_a_file_that_changes_while_its_day_is_read_is_bad(
+    project: SmallProject,
+    spark: SparkSession,
+    kind: str,
+    change: Callable[[Path, bytes], object],
+    how: str | None,
+) -> None:
+    """Not so a file that comes meanwhile: a later run names it."""
+    project.declare(format=kind)
+    file = project.land(1, records(kind, 0), "a")
+    more = records(kind, 10, 4)
+    job = JobWithinChanges(project.pipeline, project.settings, change=lambda: change(file, more))
+    day = date(2026, 11, 1)
+    if how is None:
+        assert run_job(job, spark, [day]).published
+        status, said = project.call("run", "p")
+        assert (status, "b came later" in said) == (1, True), said
+    else:
+        with pytest.raises(BadFileError, match=f"^2026-11-01/a: {how}"):
+            run_job(job, spark, [day])
+    assert days_of(project, "arrival_log") == ([1] if how is None else [])
 
 
 def test_a_rebuild_empties_no_table_while_a_file_is_bad(project: SmallProject) -> None:

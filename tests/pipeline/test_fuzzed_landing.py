@@ -214,12 +214,13 @@ def test_a_number_of_a_million_digits_is_rejected_in_time(project: SmallProject)
     ]
     project.land(1, "\n".join([*lines, '{"k": "a", "t": 1, "v": 1e0}\n']), "a.jsonl")
     long = json.dumps({"k": "a", "t": 2, "note": "x" * MOST_BYTES}) + "\n"
-    project.land(2, f'{{"k": "a", "t": 2}}\n{long}', "b c.jsonl")
+    short = '{"k": "a", "t": 2}\n'
+    project.land(2, short + long, "b c.jsonl")
     status, said = project.call("run", "p")
     assert status == 3, said
     assert (
         f"2026-11-02/b c.jsonl: a line must have at most {MOST_BYTES:,} bytes "
-        f"(source.max_record_bytes), but one has {len(long) - 1:,} and begins with "
+        f"(source.max_record_bytes), but the one at byte {len(short)} is longer; it begins with "
         f"{long[:60]} ...; end each record with a line break, or raise the limit"
     ) in " ".join(said.split())
     rows = named_rows(project.source.rejected_records, ["reason", "original"])

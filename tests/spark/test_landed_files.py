@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import random
+from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ NEXT = date(2013, 1, 2)
 COLUMNS = {"id": "string", "at": "timestamp", "n": "double"}
 
 
-def source_of(kind: str, columns: dict[str, str] | None = None) -> Source:
+def source_of(kind: str, columns: Mapping[str, object] | None = None) -> Source:
     names = columns or COLUMNS
     fields = {"path": "data", "format": kind, "columns": names, "key": "id", "event_time": "at"}
     return Source.model_validate(fields)
@@ -154,6 +155,41 @@ def test_a_line_that_is_not_one_json_object_is_malformed(
     land(tmp_path, DAY, "a.jsonl", f'{line}\n{{"id":"good"}}\n')
     rows = read(spark, source_of("jsonl"), tmp_path)
     assert {row.original: row.malformed for row in rows} == {line: True, '{"id":"good"}': False}
+
+
+OF_ONE_NAME = {
+    '"c": {"v": 1}, "c": {"v": 2}': ("2", None),
+    '"c": {"v": 1}, "c": 5': (None, None),
+    '"c": {"v": 1}, "c": "x"': (None, None),
+    '"c": {"v": 1}, "c": ""': (None, None),
+    '"c": {"v": 1}, "c": true': (None, None),
+    '"c": {"v": 1}, "c": [{"v": 2}]': (None, None),
+    '"c": {"v": 1}, "c": null': (None, None),
+    '"c": {"v": 1}, "c": {}': (None, None),
+    '"c": {"v": 1}, "c": "{\\"v\\": 2}"': (None, None),
+    '"c": {"v": 1}, "\\u0063": 5': (None, None),
+    '"c": 5, "c": {"v": 1}': ("1", None),
+    '"c": {"v": 1}, "c": 5, "c": {"v": 3}': ("3", None),
+    '"c": {"v": 1.50, "v": 2.50}': ("2.5", None),
+    '"c": {"v": "\\"}", "d": "\\"c\\""}': ('"}', None),
+    '"c": {"v": 1, "d": {"w": 2}}': ("1", "2"),
+    '"c": {"v": 1, "d": {"w": 2}, "d": 5}': ("1", None),
+    '"c": {"v": 1, "d": {"w": 2}}, "c": {"v": 3, "d": [4]}': ("3", None),
+    '"c": {"d": {"w": 2}, "d": 5, "d": {"w": 6}}': (None, "6"),
+    '"c": {"d": {"w": 2}}, "c": {"d": 5}, "x": {"c": {"d": {"w": 7}}}': (None, None),
+    '"x": {"c": 1}, "c": {"d": {"w": 2}}, "y": "c"': (None, "2"),
+}
+"""Fields of a record, and the values at `$.c.v` and `$.c.d.w`."""
+
+
+def test_of_json_fields_of_one_name_the_last_counts(spark: SparkSession, tmp_path: Path) -> None:
+    lines = {f'{{"id": "a", "id": "b", "at": 1, {fields}}}': fields for fields in OF_ONE_NAME}
+    land(tmp_path, DAY, "a.jsonl", "\n".join(lines))
+    nested = {"v": {"type": "double", "from": "$.c.v"}, "w": {"type": "double", "from": "$.c.d.w"}}
+    source = source_of("jsonl", {"id": "string", "at": "bigint", **nested})
+    rows = read(spark, source, tmp_path)
+    assert {(row.malformed, row.id) for row in rows} == {(False, "b")}
+    assert {lines[row.original]: values(row, "v", "w") for row in rows} == OF_ONE_NAME
 
 
 def test_text_of_any_kind_survives_json_and_csv(spark: SparkSession, tmp_path: Path) -> None:

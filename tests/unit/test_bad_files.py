@@ -22,6 +22,7 @@ from windows_pipeline.sources.landed_files import (
     landed_files,
     require_listed,
     require_readable_days,
+    require_unchanged,
     skipped_names,
 )
 
@@ -179,6 +180,26 @@ def test_a_file_that_is_gone_since_it_was_listed_is_named(tmp_path: Path, kind: 
     check = require_readable if kind == "jsonl" else parquet_schemas
     with pytest.raises(BadFileError, match=r"^2013-01-01/a: can't be read \(.*; land the file"):
         check(LocalFileSystem(), [file])
+
+
+def test_files_that_changed_since_they_were_listed_are_named_together(tmp_path: Path) -> None:
+    names = ["deleted", "grown", "replaced", "same"]
+    for name in names:
+        land(tmp_path, name, b"{}\n")
+    listed = landed_files(str(tmp_path), [DAY])
+    land(tmp_path, "new", b"{}\n")
+    require_unchanged(str(tmp_path), listed)  # what came later was not read
+    folder = tmp_path / str(DAY)
+    (folder / "deleted").unlink()
+    land(tmp_path, "grown", b"{}\n{}\n")
+    os.utime(folder / "replaced", (0, 0))
+    with pytest.raises(BadFileError) as raised:
+        require_unchanged(str(tmp_path), listed)
+    assert [(bad.file, bad.cause) for bad in raised.value.all] == [
+        ("2013-01-01/deleted", "was deleted or renamed while it was read"),
+        ("2013-01-01/grown", "was changed while it was read"),
+        ("2013-01-01/replaced", "was changed while it was read"),
+    ]
 
 
 def test_names_that_are_not_utf8_are_listed(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -53,10 +53,12 @@ class Stage:
     Attributes:
         tables: The new rows, in the order in which they are published.
         cached: The cached frames, to unpersist at the end.
+        require_unchanged: Requires that the landed files are still what was read.
     """
 
     tables: list[StagedTable]
     cached: list[DataFrame]
+    require_unchanged: Callable[[], None] = lambda: None
 
     def counted(self, rows: RowCounts) -> Stage:
         """The same stage with the number of rows of each table."""
@@ -64,7 +66,7 @@ class Stage:
             replace(staged, row_count=sum(rows[staged.table.name].values()))
             for staged in self.tables
         ]
-        return Stage(tables, self.cached)
+        return replace(self, tables=tables)
 
 
 @dataclass(frozen=True)
@@ -262,6 +264,7 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
         others = [table for table in job.counted_tables if table.name not in computed]
         stored = {table.name: table.of_arrival_units(spark, days) for table in others}
         counts = rows_by_arrival_unit(computed | stored)
+        stage.require_unchanged()  # before a check fails of it
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage.counted(counts)) if passed else {}
         facts = job.facts(spark, days, log, counts) if passed else {}

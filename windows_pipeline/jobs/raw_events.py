@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Generic, NamedTuple, Self, TypeVar
@@ -60,6 +61,7 @@ from windows_pipeline.sources.landed_files import (
     landed_bytes,
     landed_files,
     read_landed,
+    require_unchanged,
 )
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning, records_in
 from windows_pipeline.sources.validation import (
@@ -218,13 +220,13 @@ class RawEventsJob:
         """
         self.refuse_stream(log)
         source = self.pipeline.source
-        # Listed before they are read, so that a file which changes meanwhile is noticed later.
+        # Listed before they are read, so that a file which changes meanwhile is noticed.
         files = landed_files(self.landing, days)
         left_out = {bad.file for bad in self.bad}
-        landed = read_landed(spark, source, self.landing, days, left_out)
+        read = [file for file in files if str(file) not in left_out]
+        landed = read_landed(spark, source, self.landing, days, read)
         # Accepted and rejected records together, so that Spark parses each text once.
         ordered, cached = self._in_order(landed, days)
-        read = [file for file in files if str(file) not in left_out]
         with freed_on_error(cached):
             require_fit_to_order(ordered, source)
             rows = self._rows(ordered, days, read, quarantined_among(files, self.bad))
@@ -234,7 +236,8 @@ class RawEventsJob:
                 StagedTable(table, frame.select(table.schema.names))
                 for table, frame in zip(tables, rows.listed(), strict=True)
             ]
-        return Stage(staged, [cached, rows.arrival_log])
+        unchanged = partial(require_unchanged, self.landing, read)
+        return Stage(staged, [cached, rows.arrival_log], unchanged)
 
     def _rows(
         self,
@@ -337,7 +340,7 @@ class RawEventsJob:
             )
         judged = (
             arrival_units.join(of_partition, ["arrival_unit", "source_partition"], "left")
-            .join(self._landed(spark, days, log, quarantined), "arrival_unit", "left")
+            .join(self._landed(spark, days, log, parts), "arrival_unit", "left")
             .join(of_reject, "arrival_unit", "left")
             .join(_without_values(raw, self.pipeline.source), "arrival_unit", "left")
             .fillna(0, counted if self._is_streamed(log) else ["landed", *counted])
@@ -361,17 +364,21 @@ class RawEventsJob:
         spark: SparkSession,
         days: Sequence[date],
         log: ArrivalLog,
-        quarantined: DataFrame | None,
+        parts: _Parts[DataFrame],
     ) -> DataFrame:
         """How many records landed in each day; no row for a stream, whose days are no folders.
 
-        Files that quarantined_files lists are not read.
+        Files that quarantined_files lists, or that came while the day was read, do not count.
         """
         if self._is_streamed(log):
             return small_frame(spark, [], "arrival_unit date, landed bigint")
+        quarantined = parts.quarantined_files
         listed = [] if quarantined is None else quarantined.select("file").collect()
         left_out = {row["file"] for row in listed}
-        landed = read_landed(spark, self.pipeline.source, self.landing, days, left_out)
+        files = [file for file in landed_files(self.landing, days) if str(file) not in left_out]
+        landed = read_landed(spark, self.pipeline.source, self.landing, days, files)
+        if parts.landed_files is not None:
+            landed = landed.join(parts.landed_files, ["arrival_unit", "file"], "left_semi")
         return landed.groupBy("arrival_unit").agg(F.count("*").alias("landed"))
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:

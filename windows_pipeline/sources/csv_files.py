@@ -1,36 +1,25 @@
-"""Reads landed CSV files on Spark: a task reads whole files, each as a stream.
-
-Tasks open files with Arrow, as the driver does to list them.
-"""
+"""Reads landed CSV files on Spark: a task reads whole files, each as a stream."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
-from windows_pipeline.sources.bad_files import BadFileError, each_checked, require_none, unreadable
+from windows_pipeline.sources.bad_files import BadFileError, each_checked, require_none
 from windows_pipeline.sources.csv.records import fields_of, header_of, names_in, record_columns
-from windows_pipeline.sources.csv.scan import CHUNK_BYTES, CsvForm
+from windows_pipeline.sources.csv.scan import CsvForm
 from windows_pipeline.sources.file_checks import LandedFile
 from windows_pipeline.sources.formats import landed_schema, no_records
+from windows_pipeline.sources.text_files import Columns, in_tasks, opened
 
-_COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _HEAD_BYTES = 64 << 10
-_TASK_BYTES = 8 << 20
-"""The size of the files that one task reads, unless a single file is larger."""
-_OPEN_BYTES = 1 << 20
-"""The cost of opening a file, as the number of bytes that a task could read meanwhile."""
-_LINE_BITS = 33
-"""A task numbers its records from its own number times 2 to this power."""
 _SHOWN_CHARACTERS = 500
 """How much of a header an error shows."""
 _OTHER_DELIMITERS = ";\t|,:"
@@ -40,7 +29,6 @@ class _Headed(NamedTuple):
     """A file with a header."""
 
     file: LandedFile
-    size_bytes: int
     header: bytes
     names: list[str]
 
@@ -59,6 +47,7 @@ class _File(NamedTuple):
     field_count: int
     columns: dict[int, bool]
     slots: list[int | None]
+    begin: int = 0
 
     def __str__(self) -> str:
         return f"{self.day}/{self.name}"
@@ -78,10 +67,9 @@ def read_csv(
     found = _fitting(filesystem, files, source, form)
     if not found:
         return no_records(spark, source.paths)
-    tasks = _tasks(found, source.read_types)
-    numbers = spark.range(0, len(tasks), 1, len(tasks))  # a partition for each number
-    schema = landed_schema(source.paths)
-    return numbers.mapInArrow(partial(_records, tasks, filesystem, form, schema.names), schema)
+    declared = source.read_types
+    read = partial(_records, filesystem, form, list(declared))
+    return in_tasks(spark, _parts(found, declared), read, landed_schema(source.paths))
 
 
 def require_headers(filesystem: fs.FileSystem, files: Sequence[LandedFile], source: Source) -> None:
@@ -120,33 +108,13 @@ def _fitting(
 def _head(
     filesystem: fs.FileSystem, form: CsvForm, source: Source, file: LandedFile
 ) -> _Headed | None:
-    with _opened(filesystem, file.path, str(file)) as stream:
-        header = header_of(_chunks(stream, _HEAD_BYTES), form, str(file))
-        if header is None:
-            return None
-        size = filesystem.get_file_info(file.path).size
-    headed = _Headed(file, size, header, names_in(header, form, str(file)))
+    with opened(filesystem, file.path, str(file), _HEAD_BYTES) as chunks:
+        header = header_of(chunks, form, str(file))
+    if header is None:
+        return None
+    headed = _Headed(file, header, names_in(header, form, str(file)))
     _require_declared(headed, source, form)
     return headed
-
-
-@contextmanager
-def _opened(filesystem: fs.FileSystem, path: str, name: str) -> Iterator[pa.NativeFile]:
-    """Opens a file, decompressed as the end of its name says.
-
-    Raises:
-        BadFileError: The file can't be opened, or not be read within the block.
-    """
-    compression = next((kind for end, kind in _COMPRESSION.items() if path.endswith(end)), None)
-    try:
-        with filesystem.open_input_stream(path, compression=compression) as stream:
-            yield stream
-    except OSError as error:
-        raise unreadable(name, error) from error
-
-
-def _chunks(stream: pa.NativeFile, size_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
-    return iter(partial(stream.read, size_bytes), b"")
 
 
 def _require_same_header(found: Sequence[_Headed]) -> None:
@@ -200,56 +168,27 @@ def _other_delimiter(header: bytes, missing: Sequence[str], form: CsvForm) -> st
     return next(fitting, None)
 
 
-def _tasks(found: Sequence[_Headed], declared: Mapping[str, str]) -> list[list[_File]]:
-    """Divides files among tasks, each of which reads its files one after the other."""
-    tasks: list[list[_File]] = []
-    free = 0
+def _parts(found: Iterable[_Headed], declared: Mapping[str, str]) -> Iterator[tuple[_File, int]]:
+    """Each file as a task must know it, with its size."""
     of_headers: dict[bytes, tuple[dict[int, bool], list[int | None]]] = {}
-    for file, size, header, names in found:
-        cost = size + _OPEN_BYTES
-        if cost > free or not tasks:
-            tasks.append([])
-            free = _TASK_BYTES
-        free -= cost
+    for file, header, names in found:
         if header not in of_headers:
             there = {name: kind for name, kind in declared.items() if name in names}
             columns = {names.index(name): kind == "string" for name, kind in there.items()}
             slots = {name: slot for slot, name in enumerate(there)}
             of_headers[header] = columns, [slots.get(name) for name in declared]
         of_header = (header, len(names), *of_headers[header])
-        tasks[-1].append(_File(file.day, file.name, file.path, *of_header))
-    return tasks
+        yield _File(file.day, file.name, file.path, *of_header), file.size_bytes
 
 
 def _records(
-    tasks: Sequence[Sequence[_File]],
-    filesystem: fs.FileSystem,
-    form: CsvForm,
-    names: Sequence[str],
-    numbers: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    """Reads the files of some tasks into the columns of `landed_schema`, which have these names."""
-    for number in (number for batch in numbers for number in batch.column(0).to_pylist()):
-        line = number << _LINE_BITS
-        for file in tasks[number]:
-            with _opened(filesystem, file.path, str(file)) as stream:
-                of_file = (form, str(file), file.header, file.field_count, file.columns)
-                for columns in record_columns(_chunks(stream), *of_file):
-                    arrays = _arrays(file, line, columns)
-                    yield pa.RecordBatch.from_arrays(arrays, names=names)
-                    line += len(columns[0])
-
-
-def _arrays(file: _File, line: int, columns: Sequence[pa.Array]) -> list[pa.Array]:
-    text, malformed, *found = columns
-    count = len(text)
-    fields = [pa.nulls(count, pa.string()) if slot is None else found[slot] for slot in file.slots]
-    return [
-        pa.repeat(pa.scalar(file.day, pa.date32()), count),
-        pa.repeat(pa.scalar(file.name), count),
-        text,
-        malformed,
-        pa.repeat(pa.scalar(0, pa.int64()), count),  # the part of the file is the whole of it
-        pa.array(np.arange(line, line + count)),
-        *fields,
-    ]
+    filesystem: fs.FileSystem, form: CsvForm, names: Sequence[str], file: _File
+) -> Iterator[Columns]:
+    """Reads a file into the columns of `read_landed`; those with these names are declared."""
+    with opened(filesystem, file.path, str(file)) as chunks:
+        of_file = (form, str(file), file.header, file.field_count, file.columns)
+        for text, malformed, *found in record_columns(chunks, *of_file):
+            nulls = pa.nulls(len(text), pa.string())
+            fields = (nulls if slot is None else found[slot] for slot in file.slots)
+            named = dict(zip(names, fields, strict=True))
+            yield {"original": text, "malformed": malformed, **named}

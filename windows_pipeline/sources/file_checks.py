@@ -50,7 +50,7 @@ _TYPES_OF_SPARK = {
 
 @dataclass(frozen=True)
 class LandedFile:
-    """A landed file: day, name, path for Arrow and URI for Spark.
+    """A landed file: day, name, path for Arrow and URI for Spark, and size.
 
     `is_text` says whether the name is UTF-8; if not, `name` has escapes for the other bytes.
     """
@@ -59,6 +59,7 @@ class LandedFile:
     name: str
     path: str
     uri: str
+    size_bytes: int = 0
     is_text: bool = True
 
     def __str__(self) -> str:

@@ -10,7 +10,9 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
+from datetime import date
+from functools import partial, reduce
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from pyarrow import fs
@@ -38,12 +40,14 @@ from windows_pipeline.sources.bad_files import LAND_AGAIN, BadFileError, require
 from windows_pipeline.sources.csv.scan import CsvForm
 from windows_pipeline.sources.file_checks import LandedFile, parquet_schemas
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
+from windows_pipeline.sources.lines import lines_in
+from windows_pipeline.sources.text_files import Columns, compression_of, in_tasks, opened
 from windows_pipeline.text.paths import literal
 
 _EVERY_FILE = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
 """Options that let no setting of Spark leave out a bad file without a word (A8)."""
-_SHOWN = 60
-"""How many characters an error shows of a line that is too long."""
+_PART_BYTES = 32 << 20
+"""The most bytes of a file of JSON lines that one task reads."""
 _FRAME_BITS = 53
 """Records of the frames of a union are numbered from multiples of 2 to this power. Spark numbers
 those of a task from multiples of 2^33, so a frame may have a million tasks."""
@@ -57,6 +61,11 @@ _ROW_AS_JSON = {
 }
 _NEXT_JSON_NUMBER = r"""\G((?:[^"0-9-]++|-(?![0-9])|"(?:[^"\\]++|\\.)*+")*+)(-?[0-9][0-9.eE+-]*+)"""
 """A JSON number outside of texts, and what stands before it since the last match."""
+_JSON_TEXT = r'''"((?:[^"\\]++|\\.)*+)"'''
+_STRICT = {"allowSingleQuotes": "false"}
+"""Options of `from_json`."""
+_ESCAPED = re.compile(r'["\\/\x00-\x1f]')
+"""Characters for which JSON has a short escape."""
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 """A file name that needs no escapes in a URI."""
 _NOT_NUMBERS = ['"NaN"', '"Infinity"', '"-Infinity"']
@@ -82,6 +91,17 @@ def landed_schema(columns: Iterable[str]) -> StructType:
     return StructType(fields + [StructField(name, StringType()) for name in columns])
 
 
+_LINES = StructType(
+    [
+        StructField("arrival_unit", DateType()),
+        StructField("file", StringType()),
+        StructField("value", StringType()),
+        StructField(BLOCK, LongType()),
+        StructField(LINE, LongType()),
+    ]
+)
+
+
 def no_records(spark: SparkSession, columns: Iterable[str]) -> DataFrame:
     """The frame that a reader returns for no files."""
     return small_frame(spark, [], landed_schema(columns))
@@ -89,13 +109,20 @@ def no_records(spark: SparkSession, columns: Iterable[str]) -> DataFrame:
 
 def read_jsonl(
     spark: SparkSession,
-    _filesystem: fs.FileSystem,
+    filesystem: fs.FileSystem,
     files: Sequence[LandedFile],
     source: Source,
 ) -> DataFrame:
-    """Reads JSON lines; names are case-sensitive, and each line must be one JSON object."""
-    lines = _lines(spark, files, source.max_record_bytes or _USUAL_RECORD_BYTES)
-    return parsed_json(lines, source, ["arrival_unit", "file", BLOCK, LINE])
+    """Reads JSON lines; names are case-sensitive, and each line must be one JSON object.
+
+    Raises:
+        BadFileError: Where Spark runs, its error has the text of a BadFileError if a file can't be
+            read, or a line is too long.
+    """
+    read = partial(_lines, filesystem, source.max_record_bytes or _USUAL_RECORD_BYTES)
+    lines = in_tasks(spark, _parts(files), read, _LINES)
+    not_blank = lines.where(F.col("value").rlike(r"\S"))
+    return parsed_json(not_blank, source, ["arrival_unit", "file", BLOCK, LINE])
 
 
 def parsed_json(lines: DataFrame, source: Source, carried: Sequence[str]) -> DataFrame:
@@ -110,8 +137,7 @@ def parsed_json(lines: DataFrame, source: Source, carried: Sequence[str]) -> Dat
     # Spark parses the first value of a line and ignores the rest. Wrapped into an array with a
     # second element, a line has exactly one value or the array has another length.
     wrapped = F.concat(F.lit("["), "value", F.lit(",{}]"))
-    options = {"allowSingleQuotes": "false"}
-    parsed = lines.withColumn("parsed", F.from_json(wrapped, ArrayType(record), options))
+    parsed = lines.withColumn("parsed", F.from_json(wrapped, ArrayType(record), _STRICT))
     first = F.get("parsed", F.lit(0))  # null if the array is empty, where [0] would fail
     is_object = (F.size("parsed") == 2) & first.isNotNull()
     is_text = F.is_valid_utf8("value") & ~_has_lone_surrogate(F.col("value"))
@@ -119,8 +145,34 @@ def parsed_json(lines: DataFrame, source: Source, carried: Sequence[str]) -> Dat
         *carried,
         _valid_text(F.col("value")).alias("original"),
         (~F.coalesce(is_object & is_text, F.lit(False))).alias("malformed"),
-        *[_json_text(_at(first, path)).alias(name) for name, path in source.paths.items()],
+        *[
+            _json_text(F.when(_is_in_objects(F.col("value"), path[:-1]), _at(first, path))).alias(
+                name
+            )
+            for name, path in source.paths.items()
+        ],
     )
+
+
+def _is_in_objects(line: Column, path: Sequence[str]) -> Column:
+    """Whether the last field at each step of a path is an object.
+
+    Of fields of one name `from_json` takes the last, but an earlier object if the last is none.
+    Only lines that may have a name of the path twice are parsed again, a level at a time, with a
+    mark in all texts, so that no text looks like an object.
+    """
+    if not path:
+        return F.lit(True)
+    is_once = ~F.contains(line, F.lit(r"\u"))
+    is_in_objects = F.lit(True)
+    level = F.regexp_replace(line, _JSON_TEXT, '"~$1"')
+    for name in path:
+        quoted = re.escape(name)
+        is_once &= ~line.rlike(f'(?s)"{quoted}".*"{quoted}"') & F.lit(not _ESCAPED.search(name))
+        field = StructField(f"~{name}", StringType())
+        level = F.from_json(level, StructType([field]), _STRICT)[field.name]
+        is_in_objects &= F.startswith(level, F.lit("{"))
+    return F.when(is_once, F.lit(True)).otherwise(is_in_objects)
 
 
 def _texts_at(paths: Iterable[Sequence[str]]) -> StructType:
@@ -174,7 +226,7 @@ def with_exact_numbers(records: DataFrame, source: Source) -> DataFrame:
     paths = source.paths
     record = _texts_at(paths[name] for name in inexact)
     quoted = F.regexp_replace("original", _NEXT_JSON_NUMBER, '$1"$2"')
-    parsed = F.from_json(quoted, record, {"allowSingleQuotes": "false"})
+    parsed = F.from_json(quoted, record, _STRICT)
     return records.withColumns(
         {
             name: F.when(
@@ -198,32 +250,37 @@ def read_parquet(
     )
 
 
-def _lines(spark: SparkSession, files: Sequence[LandedFile], most_bytes: int) -> DataFrame:
-    with _refusals_named(files):
-        text = spark.read.options(**_EVERY_FILE).text(_literal_paths(files))
-    lines = text.select("value", *_origin(files))
-    is_short = F.octet_length("value") <= F.lit(most_bytes)
-    value = F.when(is_short, F.col("value")).otherwise(F.raise_error(_too_long(most_bytes)))
-    return lines.withColumn("value", value).where(F.col("value").rlike(r"\S"))
+class _Part(NamedTuple):
+    """What a task must know to read the lines of a file, or of a part of it."""
+
+    day: date
+    name: str
+    path: str
+    begin: int = 0
+    end: int | None = None
 
 
-def _too_long(most_bytes: int) -> Column:
-    """The text of a BadFileError about a line, as `bad_file_in` finds it in Spark's error."""
-    file = F.translate(F.concat_ws("/", "arrival_unit", "file"), "\n\r", "  ")
-    error = BadFileError(
-        "%s",
-        f"a line must have at most {most_bytes:,} bytes (source.max_record_bytes), but one has %,d "
-        "and begins with %s ...",
-        "end each record with a line break, or raise the limit",
-    )
-    begin = F.left("value", F.lit(_SHOWN))
-    text = F.format_string(str(error), file, F.octet_length("value"), begin)
-    return F.concat(F.lit(f"\n{type(error).__name__}: "), text, F.lit("\n"))
+def _parts(files: Iterable[LandedFile]) -> Iterator[tuple[_Part, int]]:
+    """The parts of files, each with its size; only a file without compression has several."""
+    for file in files:
+        step = max(file.size_bytes, 1) if compression_of(file.name) else _PART_BYTES
+        *begins, last = range(0, max(file.size_bytes, 1), step)
+        of_file = (file.day, file.name, file.path)
+        yield from ((_Part(*of_file, begin, begin + step), step) for begin in begins)
+        yield _Part(*of_file, last), file.size_bytes - last
+
+
+def _lines(filesystem: fs.FileSystem, most_bytes: int, part: _Part) -> Iterator[Columns]:
+    file = f"{part.day}/{part.name}"
+    first = max(part.begin - 1, 0)
+    with opened(filesystem, part.path, file, begin=first) as chunks:
+        for lines in lines_in(chunks, most_bytes, file, part.begin, part.end):
+            yield {"value": lines}
 
 
 @contextmanager
-def _refusals_named(files: Sequence[LandedFile], *, is_parquet: bool = False) -> Iterator[None]:
-    """Names files that Spark refuses before it reads records.
+def _refusals_named(files: Sequence[LandedFile]) -> Iterator[None]:
+    """Names Parquet files that Spark refuses before it reads records.
 
     Raises:
         BadFileError: A file is gone, or all of the files have a type that Spark can't read.
@@ -236,11 +293,9 @@ def _refusals_named(files: Sequence[LandedFile], *, is_parquet: bool = False) ->
             gone = [file for file in files if file.uri in unquote(str(error))] or files
             cause = "was deleted or renamed while it was read"
             require_none([BadFileError(str(file), cause, LAND_AGAIN) for file in gone])
-        if is_parquet:
-            cause = f"has a column that Spark can't read ({error.getMessage()})"
-            fix = "write another type, or text"
-            require_none([BadFileError(str(file), cause, fix) for file in files])
-        raise
+        cause = f"has a column that Spark can't read ({error.getMessage()})"
+        fix = "write another type, or text"
+        require_none([BadFileError(str(file), cause, fix) for file in files])
 
 
 def _origin(files: Sequence[LandedFile]) -> tuple[Column, ...]:
@@ -266,11 +321,6 @@ def _origin(files: Sequence[LandedFile]) -> tuple[Column, ...]:
     )
 
 
-def _literal_paths(files: Sequence[LandedFile]) -> list[str]:
-    """Paths with ``*?[]{}`` escaped, which Spark would take as patterns."""
-    return [literal(file.uri) for file in files]
-
-
 def _json_text(value: Column) -> Column:
     """Strips the quotes that Spark puts around the bare NaN and Infinity of Python's json."""
     return F.when(value.isin(_NOT_NUMBERS), F.btrim(value, F.lit('"'))).otherwise(value)
@@ -279,8 +329,10 @@ def _json_text(value: Column) -> Column:
 def _parquet_of_schema(
     spark: SparkSession, files: Sequence[LandedFile], source: Source, number: int
 ) -> DataFrame:
-    with _refusals_named(files, is_parquet=True):
-        found = spark.read.options(**_EVERY_FILE).parquet(*_literal_paths(files))
+    with _refusals_named(files):
+        # With escapes for ``*?[]{}``, which Spark would take as patterns.
+        paths = [literal(file.uri) for file in files]
+        found = spark.read.options(**_EVERY_FILE).parquet(*paths)
     rows = texts_of(found, source, _origin(files))
     # Spark numbers the tasks of each frame of a union from 0.
     return rows.withColumn(LINE, F.col(LINE) + F.lit(number << _FRAME_BITS)) if number else rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -16,7 +16,7 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
-from windows_pipeline.sources.bad_files import BadFileError, in_a_line, require_none
+from windows_pipeline.sources.bad_files import LAND_AGAIN, BadFileError, in_a_line, require_none
 from windows_pipeline.sources.csv_files import read_csv, require_headers
 from windows_pipeline.sources.file_checks import (
     LandedFile,
@@ -223,7 +223,7 @@ def read_landed(
     source: Source,
     path: str,
     days: Iterable[date],
-    left_out: Collection[str] = (),
+    files: Iterable[FileState] | None = None,
 ) -> DataFrame:
     """Reads the records that landed on some days, with their values as text.
 
@@ -238,7 +238,7 @@ def read_landed(
             with a header, and the files of a folder have the same header.
         path: The folder of day folders; a local path or a URI.
         days: The days to read; a day that occurs twice is read once.
-        left_out: Bad files that are not read, as `BadFileError.file` names them.
+        files: The files to read, of those that `landed_files` lists; None for all.
 
     Returns:
         A row per record, in the order of the file within a task: `arrival_unit` (date, the
@@ -256,10 +256,11 @@ def read_landed(
             that a task finds bad, Spark raises an error of its own: see `naming_bad_files`.
     """
     root = _root(path)
-    files = _files_of(root, path, days)
-    return _read(
-        spark, source, root, [file for file in files if in_a_line(str(file)) not in left_out]
-    )
+    found = _files_of(root, path, days)
+    if files is not None:
+        wanted = {(file.day, file.name) for file in files}
+        found = [file for file in found if (file.day, file.name) in wanted]
+    return _read(spark, source, root, found)
 
 
 def require_readable_days(source: Source, path: str, days: Iterable[date]) -> None:
@@ -303,7 +304,7 @@ def require_listed(path: str, kind: str) -> None:
 
 def _files_of(root: _Root, path: str, days: Iterable[date]) -> list[LandedFile]:
     return [
-        _file(root, day, entry.base_name, is_text=entry.is_text)
+        _file(root, day, entry.base_name, entry.size, is_text=entry.is_text)
         for day, entry in _entries(root, path, days)
     ]
 
@@ -323,6 +324,27 @@ def landed_files(path: str, days: Iterable[date]) -> list[FileState]:
         )
         for day, entry in _entries(_root(path), path, days)
     ]
+
+
+def require_unchanged(path: str, files: Sequence[FileState]) -> None:
+    """Requires that files are still as they were listed before they were read.
+
+    Args:
+        path: The folder of day folders.
+        files: The files, as `landed_files` listed them.
+
+    Raises:
+        BadFileError: Files were deleted or changed; the error names all of them.
+        FileNotFoundError: A day has no folder any more.
+    """
+    now = {(file.day, file.name): file for file in landed_files(path, {of.day for of in files})}
+    bad = []
+    for file in files:
+        found = now.get((file.day, file.name))
+        if found != file:
+            how = "deleted or renamed" if found is None else "changed"
+            bad.append(BadFileError(str(file), f"was {how} while it was read", LAND_AGAIN))
+    require_none(bad)
 
 
 def folder_states(path: str, days: Iterable[date]) -> dict[date, FolderState]:
@@ -365,7 +387,10 @@ def read_files(
 ) -> DataFrame:
     """Reads landed files, named by day and name, like `read_landed`."""
     root = _root(path)
-    return _read(spark, source, root, [_file(root, day, name) for day, name in sorted(files)])
+    named = sorted(files)
+    infos = root.filesystem.get_file_info([f"{root.path}/{day}/{name}" for day, name in named])
+    found = [_file(root, *of, info.size or 0) for of, info in zip(named, infos, strict=True)]
+    return _read(spark, source, root, found)
 
 
 def _read(
@@ -423,6 +448,8 @@ def _entries_of(root: _Root, path: str, day: date) -> Sequence[_Entry]:
     return sorted(entries, key=lambda entry: entry.base_name)
 
 
-def _file(root: _Root, day: date, name: str, *, is_text: bool = True) -> LandedFile:
-    of_day = f"{day}/{name}"
-    return LandedFile(day, name, f"{root.path}/{of_day}", f"{root.uri}/{of_day}", is_text)
+def _file(
+    root: _Root, day: date, name: str, size_bytes: int, *, is_text: bool = True
+) -> LandedFile:
+    path, uri = (f"{of_root}/{day}/{name}" for of_root in (root.path, root.uri))
+    return LandedFile(day, name, path, uri, size_bytes, is_text)
