@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import zstandard
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.pipeline.test_days_of_bad_files import NAME, bad_and_mended, days_of, records
@@ -99,6 +102,33 @@ def test_bad_files_of_every_sort_are_left_out_together(project: SmallProject) ->
     assert project.call("run", "p", "--from", "2026-11-04", "--to", "2026-11-04")[0] == 0
     project.declare(max_record_bytes=200, on_bad_file="skip")
     assert quarantined(project) == [(int(file[8:10]), file) for file in files[:2]]
+
+
+@pytest.mark.parametrize("way", ["run", "stream"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_text_file_is_read_to_its_very_end_or_left_out(
+    project: SmallProject, kind: str, way: str
+) -> None:
+    """Else the records behind a cut would be missing without a word."""
+    project.declare(format=kind, on_bad_file="skip", stream=way == "stream")
+    text, more = records(kind, 0), records(kind, 10).removeprefix(HEADER.encode())
+    project.land(1, zstandard.compress(text) + zstandard.compress(more), "a.zst")
+    long = zstandard.compress(text + b"a" * 300_000_000)
+    bad = {
+        "cut.zst": zstandard.compress(text) + zstandard.compress(more)[:-2],
+        "cut.bz2": bz2.compress(text) + bz2.compress(more)[:-9],
+        "more.gz": gzip.compress(text) + b"garbage!",
+        "long.zst": long,
+    }
+    for name, data in bad.items():
+        project.land(1, data, name)
+    status, said = project.ingest(way)
+    assert status == 0, said
+    assert quarantined(project) == [(1, f"2026-11-01/{name}") for name in sorted(bad)]
+    assert "must have at most 1,048,576 bytes (source.max_record_bytes), but the" in said
+    assert len(project.raw("key")) == 6
+    name_once = "; a stream reads no name twice, so land the mended file under another name"
+    assert said.count(name_once) == (len(bad) if way == "stream" else 0)
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])

@@ -432,11 +432,13 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
     land(tmp_path, "2026-11-32/no_such_day.jsonl", ("a", 6, 1), written_at=now)
     land(tmp_path, "incoming/no_day.jsonl", ("a", 6, 1), written_at=now)
     land(tmp_path, "2926-11-02/far_ahead.jsonl", ("a", 6, 1), written_at=now)
+    land(tmp_path, "2026-11-02/hour=05/deeper.jsonl", ("a", 6, 1), written_at=now)
+    land(tmp_path, "2026-11-02/x/2026-11-02/deeper.jsonl", ("a", 6, 1), written_at=now)
     run_stream(spark, pipeline, noting, on_batch=results.append)
     # A copied file keeps its time, here older than a week, Spark's default for files to skip.
     land(tmp_path, "2026-11-01/b.jsonl", ("a", 9, 2), ("a", 30, 4), written_at=now - 8 * 86_400)
     run_stream(spark, pipeline, noting, on_batch=results.append)
-    assert [(one.batch, one.accepted, one.passed_over) for one in results] == [(0, 1, 5), (1, 2, 0)]
+    assert [(one.batch, one.accepted, one.passed_over) for one in results] == [(0, 1, 7), (1, 2, 0)]
     # Spark's settings depend on all records that are read, those of earlier micro-batches too.
     assert noting.asked == [1, 3]
     # A file of a known name is not read again.

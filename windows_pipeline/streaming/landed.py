@@ -18,14 +18,15 @@ class BatchRecords(NamedTuple):
 
     Attributes:
         records: The columns of `read_landed`, and those of the source's own order if it has one.
-        passed_over: How many files the stream skipped: links, and files in the folders of days
-            outside the pipeline's partitions.
+        passed_over: How many files the stream skipped: links, and files outside the folders of the
+            pipeline's days.
         in_files: Sorts file names, as the records have them, by order of arrival.
         ranges: How many tasks sort the records; None for a task per file, or per arrival unit and
             source partition if an arrival column orders the records.
         without_records: From the names of the files that have records, returns the names and sizes
             in bytes of the other files that must have records.
         quarantined: The bad files that were left out.
+        require_unchanged: Requires that the landed files are still what was read.
     """
 
     records: DataFrame
@@ -34,6 +35,7 @@ class BatchRecords(NamedTuple):
     ranges: int | None = None
     without_records: Callable[[set[str]], Sequence[tuple[str, int]]] = lambda _: ()
     quarantined: Sequence[QuarantinedFile] = ()
+    require_unchanged: Callable[[], None] = lambda: None
 
 
 Landing = Callable[[SparkSession, DataFrame, date, Sequence[BadFileError]], BatchRecords]

@@ -6,7 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from itertools import accumulate
+from pathlib import Path
+from posixpath import normpath
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -18,7 +21,13 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config.model import Partitions
 from windows_pipeline.jobs.quarantine import QuarantinedFile
 from windows_pipeline.sources.bad_files import BadFileError, in_a_line
-from windows_pipeline.sources.landed_files import is_blank, links_among, read_files
+from windows_pipeline.sources.landed_files import (
+    is_blank,
+    landed_files,
+    links_among,
+    read_files,
+    require_unchanged,
+)
 from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.streaming.landed import BatchRecords, Landing
@@ -27,6 +36,7 @@ from windows_pipeline.text.day_names import day_of
 from windows_pipeline.text.paths import literal
 
 _PATH = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
+_SCHEME = re.compile(r"^[A-Za-z][\w+.-]*:(//[^/]*)?/")
 _EVER = "36500d"
 _EPOCH = date(1970, 1, 1)
 _LATER = "_later_arrival_unit"
@@ -62,6 +72,8 @@ def names_of_files(files: DataStreamReader, path: str) -> DataFrame:
     """
     # Spark skips older files, and forgets that it has read them.
     files = files.option("maxFileAge", _EVER)
+    # Spark takes a deeper folder such as hour=05 for a column, and fails where days differ in it.
+    files = files.option("recursiveFileLookup", "true")
     found = files.format("binaryFile").schema(_FILE_COLUMNS).load(f"{literal(path)}/*/")
     # A number, as Python collects a timestamp in the zone of the machine.
     written_ms = timestamp_to_ms("modificationTime").alias("written_ms")
@@ -82,7 +94,7 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
     ) -> BatchRecords:
         # Spark names a file twice if the name of another file looks like a pattern that matches.
         found = list({row.path: row for row in names.collect()}.values())
-        files = _in_days_of(pipeline.partitions, found)
+        files = _in_days_of(pipeline.partitions, path, found)
         links = links_among(path, [(file.day, file.name) for file in files])
         files = [file for file in files if (file.day, file.name) not in links]
         passed_over = len(found) - len(files)
@@ -97,6 +109,8 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
             no_rows = read_files(spark, source, path, []).withColumn(FILE, F.col("file"))
             return BatchRecords(no_rows, passed_over, quarantined=quarantined)
         names_by_day = [(file.day, file.name) for file in files]
+        days = {file.day for file in files}
+        listed = [file for file in landed_files(path, days) if file[:2] in set(names_by_day)]
         found_records = read_files(spark, source, path, names_by_day)
         records, name_of = _with_unique_names(found_records, files)
         rank = {name_of(file): number for number, file in enumerate(files)}
@@ -121,14 +135,14 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
                 and _must_have_record(source.format, path, file)
             ],
             quarantined,
+            partial(require_unchanged, path, listed),
         )
 
     return landed
 
 
 def _quarantined(file: _File, error: BadFileError, last_arrival_unit: date) -> QuarantinedFile:
-    # Spark does not read a file again that has the name of an earlier one.
-    fix = f"{error.fix}, under another name"
+    fix = f"{error.fix}; a stream reads no name twice, so land the mended file under another name"
     arrival_unit = max(file.day, last_arrival_unit)
     return QuarantinedFile(
         arrival_unit, error.file, file.size_bytes, file.written_ms, error.cause, fix
@@ -143,18 +157,24 @@ def _must_have_record(kind: str, path: str, file: _File) -> bool:
     return kind == "jsonl" or (kind == "csv" and is_blank(path, file.day, file.name))
 
 
-def _in_days_of(partitions: Partitions, found: Sequence[Row]) -> list[_File]:
+def _in_days_of(partitions: Partitions, path: str, found: Sequence[Row]) -> list[_File]:
     """The files of the pipeline's days, in the order in which they were written."""
+    depth = _depth(path if "://" in path else str(Path(path).absolute())) + 2
     # After a file of next year's folder, all later records would get that day.
     tomorrow = _EPOCH + timedelta(found[0].begun_on + 1) if found else date.max
     end = min(partitions.end or date.max, tomorrow)
-    matched = ((_PATH.search(row.path), row) for row in found)
+    matched = ((_PATH.search(row.path), row) for row in found if _depth(row.path) == depth)
     files = [
         _File(day, match[2], row.written_ms, row.length)
         for match, row in matched
         if match and (day := day_of(match[1])) is not None and partitions.start <= day <= end
     ]
     return sorted(files, key=lambda file: (file.written_ms, file.day, file.name))
+
+
+def _depth(path: str) -> int:
+    """How many names a path has, without its scheme and host."""
+    return len(list(filter(None, normpath(_SCHEME.sub("/", path)).split("/"))))
 
 
 def _in_arrival_units(

@@ -52,8 +52,8 @@ class BatchResult(NamedTuple):
         arrival_units: The arrival days of its records.
         accepted: How many records were accepted.
         rejected: How many records were rejected.
-        passed_over: How many files were skipped: links, and files in the folders of days outside
-            the pipeline's partitions.
+        passed_over: How many files were skipped: links, and files outside the folders of the
+            pipeline's days.
         stream_time_ms: The watermark after the micro-batch; windows that end before the watermark
             minus grace are closed.
         late: How many records are late, by definition.
@@ -120,7 +120,7 @@ class MicroBatch:
             The result, and the state of the log after the micro-batch.
 
         Raises:
-            BadFileError: A landed file can't be read; nothing was appended.
+            BadFileError: A landed file can't be read, or has changed; nothing was appended.
             KafkaDataLostError: Records of the topic are lost.
             ValueError: The arrival column has texts of numbers or times, which sort wrongly.
         """
@@ -140,6 +140,7 @@ class MicroBatch:
             ranges=self.settings.arrival_ranges or landed.ranges,
             tuning=self.tuning,
         )
+        landed.require_unchanged()
         require_fit_to_order(ordered, source)
         if self.topic is not None:
             self.topic.require_whole(spark, state, parts)

@@ -267,8 +267,8 @@ class PrintedBatches:
         )
         if result.passed_over:
             CONSOLE.print(
-                f"  skipped: {counted(result.passed_over, 'file')}, which are links or in folders "
-                "of days outside the pipeline's partitions"
+                f"  skipped: {counted(result.passed_over, 'file')}, which are links or outside the "
+                "folders of the pipeline's days"
             )
         if result.ambiguous:
             say(
