@@ -35,7 +35,7 @@ from windows_pipeline.arrival.lines import in_line_order
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
-from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.landed_files import landed_files, read_landed
 from windows_pipeline.sources.validation import judged_records
 
 _DAY = date(2026, 1, 1)
@@ -63,7 +63,7 @@ def main(
         spark = start_session(settings)
         spark.sparkContext.setLogLevel("ERROR")
         ways: dict[str, Callable[[], DataFrame]] = {
-            "records": partial(read_landed, spark, source, folder, [_DAY]),
+            "records": partial(read_landed, spark, source, folder, landed_files(folder, [_DAY])),
             "lines": partial(_spark_lines, spark, Path(folder)),
         }
         steps: dict[str, Callable[[DataFrame], int]] = {

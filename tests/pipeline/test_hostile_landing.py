@@ -62,6 +62,6 @@ def test_a_file_name_is_no_pattern(landing: Path, spark: SparkSession) -> None:
         (landing / str(DAY) / name).write_text(f'{{"id": "{NAMES.index(name)}"}}\n')
     fields = {"path": "data", "format": "jsonl", "columns": {"id": "string", "at": "timestamp"}}
     source = Source.model_validate({**fields, "key": "id", "event_time": "at"})
-    rows = read_landed(spark, source, str(landing), [DAY]).collect()
+    rows = read_landed(spark, source, str(landing), landed_files(str(landing), [DAY])).collect()
     expected = sorted((name, str(NAMES.index(name))) for name in READ)
     assert sorted((row.file, row.id) for row in rows) == expected

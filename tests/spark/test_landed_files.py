@@ -16,12 +16,12 @@ from typing import Any
 import pandas as pd
 import pytest
 import zstandard
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from windows_pipeline.arrival.lines import in_line_order
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import bad_file_in
-from windows_pipeline.sources.landed_files import landed_days, read_landed
+from windows_pipeline.sources.landed_files import landed_days, landed_files, read_landed
 from windows_pipeline.sources.validation import judged_records
 
 DAY = date(2013, 1, 1)
@@ -43,8 +43,12 @@ def land(root: Path, day: date, name: str, content: str | bytes) -> Path:
     return folder / name
 
 
+def landed(spark: SparkSession, source: Source, root: Path, *days: date) -> DataFrame:
+    return read_landed(spark, source, str(root), landed_files(str(root), days or (DAY,)))
+
+
 def read(spark: SparkSession, source: Source, root: Path, *days: date) -> list[Row]:
-    rows = read_landed(spark, source, str(root), days or (DAY,)).collect()
+    rows = landed(spark, source, root, *days).collect()
     return sorted(rows, key=lambda row: (row.arrival_unit, row.file, row.original))
 
 
@@ -71,14 +75,14 @@ def test_a_day_without_folder_is_an_error_and_an_empty_folder_is_not(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
     (tmp_path / str(DAY)).mkdir()
-    landed = read_landed(spark, source_of(kind), str(tmp_path), [DAY])
-    assert set(landed.columns) == {
+    found = landed(spark, source_of(kind), tmp_path)
+    assert set(found.columns) == {
         *("arrival_unit", "file", "original", "malformed", "_block", "_line"),
         *("id", "at", "n"),
     }
-    assert landed.count() == 0
+    assert found.count() == 0
     with pytest.raises(FileNotFoundError, match=r"2013-01-02: there is no such folder.*empty"):
-        read_landed(spark, source_of(kind), str(tmp_path), [DAY, NEXT])
+        landed(spark, source_of(kind), tmp_path, DAY, NEXT)
 
 
 def test_json_fields_are_taken_by_exact_name_as_text(spark: SparkSession, tmp_path: Path) -> None:
@@ -259,9 +263,9 @@ def test_csv_records_are_numbered_by_file_and_line(spark: SparkSession, tmp_path
         lines = [f'{number},"{line}\n",{line}' for line in range(5)]
         land(tmp_path, DAY, f"{number:02}.csv", "\n".join(["id,at,n", *lines]))
     land(tmp_path, DAY, "40.csv", "id,at,n\n" + f"40,{'x' * 999_999},1\n" * 40)
-    landed = read_landed(spark, source_of("csv"), str(tmp_path), [DAY])
-    assert landed.rdd.getNumPartitions() > 1
-    rows = [row for part in landed.rdd.glom().collect() for row in part]
+    found = landed(spark, source_of("csv"), tmp_path)
+    assert found.rdd.getNumPartitions() > 1
+    rows = [row for part in found.rdd.glom().collect() for row in part]
     numbers = [row["_line"] for row in rows]
     assert len(numbers) == len(set(numbers)) == 240
     of_files = [[row for row in rows if row.file == f"{number:02}.csv"] for number in range(41)]
@@ -284,9 +288,9 @@ def test_compressed_csv_files_are_read_as_streams(spark: SparkSession, tmp_path:
 def test_a_damaged_csv_file_is_an_error_that_names_it(spark: SparkSession, tmp_path: Path) -> None:
     whole = gzip.compress(b"id,at,n\n" + random.Random(3).randbytes(3_000_000).hex().encode())
     land(tmp_path, DAY, "cut.csv.gz", whole[:-100_000])
-    landed = read_landed(spark, source_of("csv"), str(tmp_path), [DAY])
+    found = landed(spark, source_of("csv"), tmp_path)
     with pytest.raises(Exception, match=r"2013-01-01/cut\.csv\.gz: ") as failed:
-        landed.collect()
+        found.collect()
     bad_file = bad_file_in(failed.value)
     assert bad_file is not None
     assert str(bad_file).startswith("2013-01-01/cut.csv.gz: ")
@@ -296,10 +300,10 @@ def test_csv_headers_that_do_not_fit_are_named(spark: SparkSession, tmp_path: Pa
     land(tmp_path, DAY, "a.csv", "id,at,n\n")
     land(tmp_path, DAY, "b.csv", "id,n,at\n")
     with pytest.raises(ValueError, match=r"2013-01-01/b\.csv: its header .* differs .*/a\.csv"):
-        read_landed(spark, source_of("csv"), str(tmp_path), [DAY])
+        landed(spark, source_of("csv"), tmp_path)
     land(tmp_path, NEXT, "a.csv", "id,when,n\n")
     with pytest.raises(ValueError, match=r"2013-01-02/a\.csv: .* has no column 'at'; land"):
-        read_landed(spark, source_of("csv"), str(tmp_path), [NEXT])
+        landed(spark, source_of("csv"), tmp_path, NEXT)
 
 
 def test_parquet_columns_become_text_whatever_their_type(
@@ -330,9 +334,9 @@ def test_parquet_files_of_two_schemas_share_no_number(spark: SparkSession, tmp_p
     for name, values_of_n in (("a", [1, 2]), ("b", [1.5, 2.5]), ("c", ["3", "4"])):
         frame = pd.DataFrame({"id": name, "at": "2013-01-01", "n": values_of_n})
         frame.to_parquet(tmp_path / str(DAY) / f"{name}.parquet")
-    landed = read_landed(spark, source_of("parquet"), str(tmp_path), [DAY])
+    found = landed(spark, source_of("parquet"), tmp_path)
     source = source_of("parquet")
-    ordered = in_line_order(judged_records(landed, source, ["_block", "_line"]))
+    ordered = in_line_order(judged_records(found, source, ["_block", "_line"]))
     rows = ordered.records.orderBy("offset").collect()
     ordered.cached.unpersist()
     assert [(row.offset, row.n) for row in rows] == list(enumerate([1, 2, 1.5, 2.5, 3, 4]))
@@ -347,4 +351,4 @@ def test_parquet_times_in_nanoseconds_are_refused_with_the_fix(
     with pytest.raises(
         ValueError, match=r"a\.parquet: column 'at' .*nanoseconds|coerce_timestamps"
     ):
-        read_landed(spark, source_of("parquet"), str(tmp_path), [DAY])
+        landed(spark, source_of("parquet"), tmp_path)

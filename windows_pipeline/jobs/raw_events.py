@@ -224,7 +224,7 @@ class RawEventsJob:
         files = landed_files(self.landing, days)
         left_out = {bad.file for bad in self.bad}
         read = [file for file in files if str(file) not in left_out]
-        landed = read_landed(spark, source, self.landing, days, read)
+        landed = read_landed(spark, source, self.landing, read)
         # Accepted and rejected records together, so that Spark parses each text once.
         ordered, cached = self._in_order(landed, days)
         with freed_on_error(cached):
@@ -376,7 +376,7 @@ class RawEventsJob:
         listed = [] if quarantined is None else quarantined.select("file").collect()
         left_out = {row["file"] for row in listed}
         files = [file for file in landed_files(self.landing, days) if str(file) not in left_out]
-        landed = read_landed(spark, self.pipeline.source, self.landing, days, files)
+        landed = read_landed(spark, self.pipeline.source, self.landing, files)
         if parts.landed_files is not None:
             landed = landed.join(parts.landed_files, ["arrival_unit", "file"], "left_semi")
         return landed.groupBy("arrival_unit").agg(F.count("*").alias("landed"))
@@ -460,7 +460,9 @@ def _with_counts(files: Sequence[FileState], ordered: DataFrame) -> DataFrame:
     """The landed files, with the number of records of each."""
     spark = ordered.sparkSession
     states = small_frame(
-        spark, files, "arrival_unit date, file string, size_bytes bigint, _written_ms bigint"
+        spark,
+        [file[:4] for file in files],
+        "arrival_unit date, file string, size_bytes bigint, _written_ms bigint",
     )
     is_accepted = F.col("reason").isNull()
     counts = ordered.groupBy("arrival_unit", "file").agg(

@@ -71,12 +71,14 @@ class FileState(NamedTuple):
         name: The file's name.
         size_bytes: The file's size.
         written_ms: When the file was last written, in ms since 1970; None if that is not known.
+        is_text: Whether the name is UTF-8; if not, `name` has escapes for the other bytes.
     """
 
     day: date
     name: str
     size_bytes: int
     written_ms: int | None
+    is_text: bool = True
 
     def __str__(self) -> str:
         """The file's name in errors."""
@@ -219,26 +221,20 @@ def _is_link(root: _Root, path: str) -> bool:
 
 
 def read_landed(
-    spark: SparkSession,
-    source: Source,
-    path: str,
-    days: Iterable[date],
-    files: Iterable[FileState] | None = None,
+    spark: SparkSession, source: Source, path: str, files: Iterable[FileState]
 ) -> DataFrame:
-    """Reads the records that landed on some days, with their values as text.
+    """Reads the records of landed files, with their values as text.
 
-    Links, folders, and files whose names start with ``_`` or ``.`` are not read; see
-    `skipped_names`. The end of a file's name says how it is compressed (``.gz``). Blank lines are
-    skipped. Only `original` has the fields that the source doesn't declare. The driver
-    lists folders and reads the heads of CSV and Parquet files; only Spark's tasks read records.
+    The end of a file's name says how it is compressed (``.gz``). Blank lines are skipped. Only
+    `original` has the fields that the source doesn't declare. The driver reads the heads of
+    files; only Spark's tasks read records.
 
     Args:
         spark: A session, classic or Connect, in time zone UTC.
         source: The source's format and columns, and how CSV files are written. A CSV file starts
             with a header, and the files of a folder have the same header.
         path: The folder of day folders; a local path or a URI.
-        days: The days to read; a day that occurs twice is read once.
-        files: The files to read, of those that `landed_files` lists; None for all.
+        files: The files, as `landed_files` lists them.
 
     Returns:
         A row per record, in the order of the file within a task: `arrival_unit` (date, the
@@ -251,16 +247,16 @@ def read_landed(
         JSON.
 
     Raises:
-        FileNotFoundError: A day has no folder.
         BadFileError: Files are bad (rule A8); the error names all that the driver finds. For a file
             that a task finds bad, Spark raises an error of its own: see `naming_bad_files`.
     """
     root = _root(path)
-    found = _files_of(root, path, days)
-    if files is not None:
-        wanted = {(file.day, file.name) for file in files}
-        found = [file for file in found if (file.day, file.name) in wanted]
-    return _read(spark, source, root, found)
+    found = [_file(root, file) for file in sorted(files)]
+    if not found:
+        return no_records(spark, source.paths)
+    require_readable(root.filesystem, found)
+    rows = _READERS[source.format](spark, root.filesystem, found, source)
+    return with_exact_numbers(rows, source) if source.format == "jsonl" else rows
 
 
 def require_readable_days(source: Source, path: str, days: Iterable[date]) -> None:
@@ -271,7 +267,7 @@ def require_readable_days(source: Source, path: str, days: Iterable[date]) -> No
         FileNotFoundError: A day has no folder.
     """
     root = _root(path)
-    files = _files_of(root, path, days)
+    files = [_file(root, file) for file in landed_files(path, days)]
     require_readable(root.filesystem, files)
     if source.format == "csv":
         require_headers(root.filesystem, files, source)
@@ -302,15 +298,11 @@ def require_listed(path: str, kind: str) -> None:
     require_none(bad)
 
 
-def _files_of(root: _Root, path: str, days: Iterable[date]) -> list[LandedFile]:
-    return [
-        _file(root, day, entry.base_name, entry.size, is_text=entry.is_text)
-        for day, entry in _entries(root, path, days)
-    ]
-
-
 def landed_files(path: str, days: Iterable[date]) -> list[FileState]:
     """The state of all files that landed on some days, by day and name.
+
+    Links, folders, and files whose names start with ``_`` or ``.`` are left out; see
+    `skipped_names`.
 
     Raises:
         FileNotFoundError: A day has no folder.
@@ -321,6 +313,7 @@ def landed_files(path: str, days: Iterable[date]) -> list[FileState]:
             entry.base_name,
             entry.size,
             None if entry.mtime_ns is None else entry.mtime_ns // 1_000_000,
+            entry.is_text,
         )
         for day, entry in _entries(_root(path), path, days)
     ]
@@ -382,27 +375,6 @@ def landed_bytes(path: str, days: Iterable[date]) -> dict[date, int]:
     return sizes
 
 
-def read_files(
-    spark: SparkSession, source: Source, path: str, files: Iterable[tuple[date, str]]
-) -> DataFrame:
-    """Reads landed files, named by day and name, like `read_landed`."""
-    root = _root(path)
-    named = sorted(files)
-    infos = root.filesystem.get_file_info([f"{root.path}/{day}/{name}" for day, name in named])
-    found = [_file(root, *of, info.size or 0) for of, info in zip(named, infos, strict=True)]
-    return _read(spark, source, root, found)
-
-
-def _read(
-    spark: SparkSession, source: Source, root: _Root, files: Sequence[LandedFile]
-) -> DataFrame:
-    if not files:
-        return no_records(spark, source.paths)
-    require_readable(root.filesystem, files)
-    rows = _READERS[source.format](spark, root.filesystem, files, source)
-    return with_exact_numbers(rows, source) if source.format == "jsonl" else rows
-
-
 def _root(path: str) -> _Root:
     if "://" not in path:
         absolute = Path(path).absolute()
@@ -448,8 +420,6 @@ def _entries_of(root: _Root, path: str, day: date) -> Sequence[_Entry]:
     return sorted(entries, key=lambda entry: entry.base_name)
 
 
-def _file(
-    root: _Root, day: date, name: str, size_bytes: int, *, is_text: bool = True
-) -> LandedFile:
-    path, uri = (f"{of_root}/{day}/{name}" for of_root in (root.path, root.uri))
-    return LandedFile(day, name, path, uri, size_bytes, is_text)
+def _file(root: _Root, file: FileState) -> LandedFile:
+    path, uri = (f"{of_root}/{file.day}/{file.name}" for of_root in (root.path, root.uri))
+    return LandedFile(file.day, file.name, path, uri, file.size_bytes, file.is_text)

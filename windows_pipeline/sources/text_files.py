@@ -33,7 +33,7 @@ _LINE_BITS = 33
 """A task numbers its records from its own number times 2 to this power."""
 
 
-class PartOfFile(Protocol):
+class FilePart(Protocol):
     """What a task must know of a file, or of a part of it, to read it."""
 
     @property
@@ -52,7 +52,7 @@ class PartOfFile(Protocol):
         ...
 
 
-P = TypeVar("P", bound=PartOfFile)
+P = TypeVar("P", bound=FilePart)
 Columns = Mapping[str, pa.Array]
 """Some records by the names of their columns, in the order of the file."""
 

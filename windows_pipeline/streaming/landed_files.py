@@ -10,7 +10,6 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from posixpath import normpath
-from typing import NamedTuple
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -20,12 +19,13 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.model import Partitions
 from windows_pipeline.jobs.quarantine import QuarantinedFile
-from windows_pipeline.sources.bad_files import BadFileError, in_a_line
+from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.landed_files import (
+    FileState,
     is_blank,
     landed_files,
     links_among,
-    read_files,
+    read_landed,
     require_unchanged,
 )
 from windows_pipeline.sources.tuning import IngestTuning
@@ -42,20 +42,6 @@ _EPOCH = date(1970, 1, 1)
 _LATER = "_later_arrival_unit"
 """A temporary column; the columns of a source begin with a letter."""
 _FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
-
-
-class _File(NamedTuple):
-    """A landed file, and the day of its folder."""
-
-    day: date
-    name: str
-    written_ms: int
-    size_bytes: int
-
-    @property
-    def in_errors(self) -> str:
-        """The file's name in errors."""
-        return in_a_line(f"{self.day}/{self.name}")
 
 
 def names_of_files(files: DataStreamReader, path: str) -> DataFrame:
@@ -100,19 +86,18 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
         passed_over = len(found) - len(files)
         left_out = {error.file: error for error in bad}
         quarantined = [
-            _quarantined(file, left_out[file.in_errors], last_arrival_unit)
+            _quarantined(file, left_out[str(file)], last_arrival_unit)
             for file in files
-            if file.in_errors in left_out
+            if str(file) in left_out
         ]
-        files = [file for file in files if file.in_errors not in left_out]
+        files = [file for file in files if str(file) not in left_out]
         if not files:
-            no_rows = read_files(spark, source, path, []).withColumn(FILE, F.col("file"))
+            no_rows = read_landed(spark, source, path, []).withColumn(FILE, F.col("file"))
             return BatchRecords(no_rows, passed_over, quarantined=quarantined)
-        names_by_day = [(file.day, file.name) for file in files]
-        days = {file.day for file in files}
-        listed = [file for file in landed_files(path, days) if file[:2] in set(names_by_day)]
-        found_records = read_files(spark, source, path, names_by_day)
-        records, name_of = _with_unique_names(found_records, files)
+        of_batch = {file[:2] for file in files}
+        of_days = landed_files(path, {file.day for file in files})
+        listed = [file for file in of_days if file[:2] in of_batch]
+        records, name_of = _with_unique_names(read_landed(spark, source, path, files), files)
         rank = {name_of(file): number for number, file in enumerate(files)}
         arrival_units = accumulate((max(file.day, last_arrival_unit) for file in files), max)
         later = {
@@ -141,7 +126,7 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
     return landed
 
 
-def _quarantined(file: _File, error: BadFileError, last_arrival_unit: date) -> QuarantinedFile:
+def _quarantined(file: FileState, error: BadFileError, last_arrival_unit: date) -> QuarantinedFile:
     fix = f"{error.fix}; a stream reads no name twice, so land the mended file under another name"
     arrival_unit = max(file.day, last_arrival_unit)
     return QuarantinedFile(
@@ -149,7 +134,7 @@ def _quarantined(file: _File, error: BadFileError, last_arrival_unit: date) -> Q
     )
 
 
-def _must_have_record(kind: str, path: str, file: _File) -> bool:
+def _must_have_record(kind: str, path: str, file: FileState) -> bool:
     """Whether a file with bytes is wrong without a record.
 
     A CSV file of a header alone and a Parquet file without rows are right.
@@ -157,7 +142,7 @@ def _must_have_record(kind: str, path: str, file: _File) -> bool:
     return kind == "jsonl" or (kind == "csv" and is_blank(path, file.day, file.name))
 
 
-def _in_days_of(partitions: Partitions, path: str, found: Sequence[Row]) -> list[_File]:
+def _in_days_of(partitions: Partitions, path: str, found: Sequence[Row]) -> list[FileState]:
     """The files of the pipeline's days, in the order in which they were written."""
     depth = _depth(path if "://" in path else str(Path(path).absolute())) + 2
     # After a file of next year's folder, all later records would get that day.
@@ -165,7 +150,7 @@ def _in_days_of(partitions: Partitions, path: str, found: Sequence[Row]) -> list
     end = min(partitions.end or date.max, tomorrow)
     matched = ((_PATH.search(row.path), row) for row in found if _depth(row.path) == depth)
     files = [
-        _File(day, match[2], row.written_ms, row.length)
+        FileState(day, match[2], row.length, row.written_ms)
         for match, row in matched
         if match and (day := day_of(match[1])) is not None and partitions.start <= day <= end
     ]
@@ -192,8 +177,8 @@ def _in_arrival_units(
 
 
 def _with_unique_names(
-    records: DataFrame, files: Iterable[_File]
-) -> tuple[DataFrame, Callable[[_File], str]]:
+    records: DataFrame, files: Iterable[FileState]
+) -> tuple[DataFrame, Callable[[FileState], str]]:
     """Adds a unique name of the file to each record; returns what names a file so, too."""
     if max(Counter(file.name for file in files).values()) == 1:
         return records.withColumn(FILE, F.col("file")), lambda file: file.name
