@@ -195,6 +195,8 @@ def test_a_wrong_file_stops_its_own_pipeline_only(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     with_path(project, "data/flights")
+    # Where no table exists, most commands end before Spark starts.
+    (project / "tables" / "flights" / "raw_events" / "_delta_log").mkdir(parents=True)
     bad = project / "pipelines" / "bad.yaml"
     bad.write_text("name: bad\nsource: [red]\n")
     pipe = project / "pipelines" / "pipe.yml"

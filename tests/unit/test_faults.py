@@ -264,7 +264,7 @@ def test_a_command_prints_the_fault_and_the_log_has_the_trace(
         write_to_a_full_disk()
 
     in_project(tmp_path, monkeypatch)
-    status, said = call(capfd, monkeypatch, "check", "flights", start=fail)  # type: ignore[arg-type]
+    status, said = call(capfd, monkeypatch, "run", "flights", start=fail)  # type: ignore[arg-type]
     (log,) = (tmp_path / FOLDER).iterdir()
     assert status == MACHINE
     assert said.startswith("error: the disk is full [Errno 28] No space left on device Free space")
@@ -281,7 +281,7 @@ def test_without_a_place_for_the_log_a_fault_stays_short(
 
     in_project(tmp_path, monkeypatch)
     (tmp_path / ".cache").touch()
-    status, said = call(capfd, monkeypatch, "check", "flights", start=fail)  # type: ignore[arg-type]
+    status, said = call(capfd, monkeypatch, "run", "flights", start=fail)  # type: ignore[arg-type]
     assert (status, "the disk is full" in said) == (MACHINE, True)
     assert "no log is written" in said
     assert "Traceback" not in said
@@ -306,7 +306,7 @@ def test_spark_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hom
     for name in ("bash", "sh", "dirname", "readlink", "env"):
         (only_basics / name).symlink_to(f"/bin/{name}")
     ended = subprocess.run(
-        [program, "check", "flights"],
+        [program, "run", "flights"],
         cwd=tmp_path,
         env={**os.environ, "JAVA_HOME": home, "PATH": str(only_basics), "PYTHONPATH": str(ROOT)},
         capture_output=True,

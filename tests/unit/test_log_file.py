@@ -107,14 +107,14 @@ def test_an_unexpected_error_is_two_lines_and_its_trace_is_in_the_log(
         raise KeyError("[red]what nobody expected")
 
     _project(tmp_path, monkeypatch)
-    status, said = call(capfd, monkeypatch, "maintain", "flights", start=fail)  # type: ignore[arg-type]
+    status, said = call(capfd, monkeypatch, "run", "flights", start=fail)  # type: ignore[arg-type]
     (log,) = (tmp_path / log_file.FOLDER).iterdir()
     assert status == 1
     assert said == (f"error: KeyError: '[red]what nobody expected' log: {log} has the trace ")
     trace = log.read_text()
     assert "Traceback (most recent call last)" in trace
     assert "[red]what nobody expected" in trace
-    assert log.name.startswith("maintain-")
+    assert log.name.startswith("run-")
 
 
 def test_an_interrupt_says_how_to_go_on(
@@ -124,7 +124,7 @@ def test_an_interrupt_says_how_to_go_on(
         raise KeyboardInterrupt
 
     _project(tmp_path, monkeypatch)
-    status, said = call(capfd, monkeypatch, "check", "flights", start=interrupt)  # type: ignore[arg-type]
+    status, said = call(capfd, monkeypatch, "run", "flights", start=interrupt)  # type: ignore[arg-type]
     assert status == 130, said
     assert said.endswith("note: stopped; to resume, give the same command again ")
 
@@ -136,7 +136,7 @@ def test_verbose_says_where_the_log_lies_and_names_each_step(
         raise ValueError("no session")
 
     _project(tmp_path, monkeypatch)
-    args = ("check", "flights", "--verbose")
+    args = ("run", "flights", "--verbose")
     status, said = call(capfd, monkeypatch, *args, start=fail)  # type: ignore[arg-type]
     (log,) = (tmp_path / log_file.FOLDER).iterdir()
     assert status == 2
@@ -151,7 +151,7 @@ def test_without_a_place_for_the_log_the_command_goes_on(
 
     _project(tmp_path, monkeypatch)
     (tmp_path / ".cache").touch()
-    status, said = call(capfd, monkeypatch, "check", "flights", start=fail)  # type: ignore[arg-type]
+    status, said = call(capfd, monkeypatch, "run", "flights", start=fail)  # type: ignore[arg-type]
     assert status == 1
     assert "no log is written" in said
     assert "Traceback" in said

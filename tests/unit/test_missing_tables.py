@@ -34,7 +34,6 @@ def no_session(*_: object) -> SparkSession:
         ("rebuild", "flights"),
         ("maintain", "flights"),
         ("check", "flights"),
-        ("check", "flights", "--files"),
     ],
     ids=" ".join,
 )
