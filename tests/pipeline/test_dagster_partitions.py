@@ -43,6 +43,7 @@ OF_OTHERS = {
     "keyed_windows": ("late_records", "failed_windows"),
 }
 NUMBERS = {
+    "raw_events": {"landed", "arrival_unit_rows"},
     "keyed_windows": {"ingested", "counted", "pending", "late", "rejected"},
     "final_windows": {"records", "watermark_before", "watermark_after", "closed_through"},
 }
