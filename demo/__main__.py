@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.process_tree import processor_s
 from demo.prepare_flights import prepare
 from windows_pipeline.cli.terminal.console import CONSOLE, coloured
 from windows_pipeline.cli.terminal.log_file import FOLDER, LogFile
@@ -82,7 +83,8 @@ def _run(console: Console, log: Path) -> int:
         console.print(coloured("the run failed", "red", f"; see its log: {log}"))
         return 1
     print_summary(console, start_session(settings))
-    console.print(f"done in {time.monotonic() - started:.0f} s")
+    seconds, spent_s = time.monotonic() - started, processor_s(os.getpid())
+    console.print(f"done in {seconds:.0f} s, {spent_s:.0f} processor s")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import uuid
@@ -12,6 +13,7 @@ import dagster as dg
 from rich.console import Console
 from rich.text import Text
 
+from benchmarks.process_tree import processor_s
 from definitions import defs
 from windows_pipeline.cli.terminal.console import coloured
 from windows_pipeline.cli.terminal.progress import Status
@@ -99,7 +101,7 @@ class _Progress:
         self._failed_days: Counter[tuple[dg.AssetCheckKey, dg.AssetCheckSeverity]] = Counter()
         # Dagster records first what the run will do on each of its days.
         self._status = Status(console, "planning a run of 366 arrival days ...", lines=console)
-        self._since = time.monotonic()
+        self._since, self._spent_s = time.monotonic(), processor_s(os.getpid())
 
     def start(self) -> None:
         self._status.start()
@@ -125,13 +127,14 @@ class _Progress:
 
     def _show(self, event: dg.DagsterEvent) -> None:
         if event.is_step_start:
-            self._since = time.monotonic()
+            self._since, self._spent_s = time.monotonic(), processor_s(os.getpid())
             name = (event.step_key or "").replace("__", "/")
             self._status.update(f"{name} ... (a run of 366 arrival days)")
         elif event.is_step_failure:
             self._console.print(coloured("  FAILED", "red", f": {_cause(event)}"), soft_wrap=True)
         elif event.is_step_success:
-            self._console.print(f"  {time.monotonic() - self._since:.0f} s")
+            seconds, spent_s = time.monotonic() - self._since, processor_s(os.getpid())
+            self._console.print(f"  {seconds:.0f} s, {spent_s - self._spent_s:.0f} processor s")
         elif event.is_step_materialization:
             materialization = event.step_materialization_data.materialization
             rows, key = materialization.metadata.get("rows_of_run"), materialization.asset_key
