@@ -132,7 +132,7 @@ def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTablesOf[TableSpe
         table(
             "arrival_log",
             "A source partition's part of an arrival unit; the row commits the unit.",
-            schemas.arrival_log_columns(pipeline.source),
+            schemas.arrival_log_columns(has_zones=bool(pipeline.source.zones)),
             "source_partition",
             partitioned=False,
         ),

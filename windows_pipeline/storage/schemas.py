@@ -77,7 +77,7 @@ def raw_events_columns(source: Source) -> Columns:
     )
 
 
-def arrival_log_columns(source: Source) -> Columns:
+def arrival_log_columns(*, has_zones: bool = False) -> Columns:
     """The columns of a source partition's part of an arrival unit; the row commits the unit."""
     twice = "number of accepted records with a local time that occurs twice"
     return (
@@ -89,7 +89,7 @@ def arrival_log_columns(source: Source) -> Columns:
         TableColumn("last_offset", "bigint", "offset of the last record"),
         TableColumn("rows", "bigint", "number of accepted records"),
         TableColumn("max_event_time", "timestamp", "latest event time of the accepted records"),
-        *((TableColumn("ambiguous", "bigint", twice),) if source.zones else ()),
+        *((TableColumn("ambiguous", "bigint", twice),) if has_zones else ()),
         TableColumn(
             "arrival_unit_rejected", "bigint", "number of rejected records, all partitions together"
         ),
