@@ -21,13 +21,13 @@ def by_group(rows: DataFrame, group: Sequence[str], order: Sequence[str] = ()) -
     return keyed.sortWithinPartitions(SORT_KEY, *group, *order)
 
 
-def shard_length_ms(near_ms: int, tuning: Tuning) -> int | None:
+def recount_shard_ms(near_ms: int, tuning: Tuning) -> int | None:
     """How long a shard is for rows that depend on rows this near; None where nothing is cut."""
     length_ms = near_ms * max(tuning.least_shard_look_backs * 3 // 2, 4)
     return length_ms if length_ms <= tuning.max_shard_ms else None
 
 
-def in_shards(
+def near_in_shards(
     rows: DataFrame, own_ms: Column, others_ms: Sequence[Column], length_ms: int
 ) -> DataFrame:
     """Puts rows into the shards of several instants, as copies except for the first instant.

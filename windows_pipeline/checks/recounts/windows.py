@@ -18,8 +18,8 @@ from windows_pipeline.checks.recounts.shards import (
     SHARD,
     between_sessions,
     by_group,
-    in_shards,
-    shard_length_ms,
+    near_in_shards,
+    recount_shard_ms,
 )
 from windows_pipeline.incremental.definition_records import PASSES
 from windows_pipeline.incremental.windows import ARRIVAL
@@ -149,7 +149,7 @@ def _in_time_shards(
     """
     difference_ms = difference_of(spec)
     near_ms = difference_ms + 1
-    length_ms = shard_length_ms(near_ms, tuning)
+    length_ms = recount_shard_ms(near_ms, tuning)
     if length_ms is None:
         whole = {SHARD: F.lit(0).cast("bigint"), IS_OWN: F.lit(True)}
         return _together(records, windows).withColumns(whole)
@@ -159,8 +159,8 @@ def _in_time_shards(
     further_ms = F.when(F.col("_close_time_ms") > F.col("_event_time_ms"), near).otherwise(0)
     matters_at_ms = [time_ms - further_ms, time_ms + near + further_ms]
     return _together(
-        in_shards(records, held_until_ms, matters_at_ms, length_ms),
-        in_shards(windows, last_ms, [last_ms - near, last_ms + near], length_ms),
+        near_in_shards(records, held_until_ms, matters_at_ms, length_ms),
+        near_in_shards(windows, last_ms, [last_ms - near, last_ms + near], length_ms),
     )
 
 
