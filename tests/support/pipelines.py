@@ -103,9 +103,11 @@ class Project:
         # No run selects the tables that a step writes beside its first one.
         keys = [asset_key(names[name]) for name in tables or names if name in SELECTED]
         with dg.DagsterInstance.ephemeral() as instance:
-            return defs.resolve_job_def("flights_all").execute_in_process(
+            every = defs.resolve_job_def("flights_all")
+            # As the whole job, which plans no checks; steps evaluate theirs in any case.
+            job = every.get_subset(asset_selection=set(keys), asset_check_selection=set())
+            return job.execute_in_process(
                 instance=instance,
-                asset_selection=keys,
                 tags=range_tags(day(first).isoformat(), day(last).isoformat()),
                 raise_on_error=False,
             )
