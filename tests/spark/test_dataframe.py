@@ -291,7 +291,9 @@ def test_cogrouped_streams(spark: SparkSession) -> None:
 def test_late_records_of_cogrouped_streams_are_those_of_their_union(spark: SparkSession) -> None:
     """Rule A5, as the refusal of `late` says: a window that another stream made counts a record."""
     schema = "stream string, o bigint, user string, ms bigint"
-    clicks = spark.createDataFrame([("clicks", 0, "u", 23), ("clicks", 1, "u", 9)], schema)
+    # The last one closes the windows that may count the second.
+    arrived = [("clicks", 0, "u", 23), ("clicks", 1, "u", 9), ("clicks", 2, "u", 40)]
+    clicks = spark.createDataFrame(arrived, schema)
     orders = spark.createDataFrame([("orders", 0, "u", 19), ("orders", 1, "u", 30)], schema)
     windows = SlidingWindows.of_time_difference_and_grace("10 ms", "5 ms")
 
