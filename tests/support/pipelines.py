@@ -87,7 +87,8 @@ class Project:
     def declare(self, *, stream: bool = False, **changes: object) -> None:
         """Writes pipelines/flights.yaml with `hourly` alone, and fields of it changed."""
         declared = yaml.safe_load((ROOT / "pipelines" / "flights.yaml").read_text())
-        declared["source"]["stream"] = stream
+        if stream:
+            declared["source"]["stream"] = True
         declared["windows"] = {"hourly": declared["windows"]["hourly"] | changes}
         file = self.folder / "pipelines" / "flights.yaml"
         file.parent.mkdir(exist_ok=True, parents=True)
