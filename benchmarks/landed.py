@@ -20,7 +20,7 @@ KEYS = 1_000
 _RECORDS_A_WINDOW = 100
 STEP_US = WINDOW_MS * 1_000 // (KEYS * _RECORDS_A_WINDOW)
 """Event time between two records of any key, in microseconds."""
-_FOR_LONG_WORK = {
+FOR_LONG_WORK = {
     "spark.driver.memory": "4g",
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC "
     "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
@@ -81,7 +81,7 @@ def declared(
         "landing": str(folder),
         "pipelines": folder,
         "arrival_ranges": arrival_ranges,
-        "spark": {**base.spark, **_FOR_LONG_WORK},
+        "spark": {**base.spark, **FOR_LONG_WORK},
     }
     landing = folder / name / _DAY
     landing.mkdir(parents=True)
