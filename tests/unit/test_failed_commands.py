@@ -11,7 +11,7 @@ from tests.support.pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.checks.run import Check, CheckResult
 from windows_pipeline.cli.failures import FailedExit, end_failed, failed_rules
 from windows_pipeline.cli.terminal.printed import print_published, print_waiting
-from windows_pipeline.jobs.days.runs import WaitingDays
+from windows_pipeline.storage.waiting_days import WaitingDays
 
 ONE, TWO = date(2013, 1, 4), date(2013, 1, 5)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 
 from windows_pipeline.config import Pipeline, Windows
@@ -15,6 +15,7 @@ from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, water
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage import catalog
+from windows_pipeline.storage.waiting_days import waiting_days
 
 
 @dataclass(frozen=True)
@@ -106,15 +107,17 @@ def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
         UnreadableTableError: Only Spark can read a table.
     """
     log = log_parts(catalog.source_tables(pipeline, warehouse).arrival_log)
-    missing, ready, blocked = _ingested(pipeline, log)
+    done = {name: computed_days(pipeline, name, warehouse, log) for name in pipeline.windows}
+    waiting = waiting_days(pipeline.partitions.start, _ingested(log), done)
+    through = max((day for day in _ingested(log) if day < waiting.missing), default=None)
     opened = {spec.name: _opened(spec) for spec in catalog.all_tables(pipeline, warehouse)}
     return PipelineState(
-        through=max(ready, default=None),
-        watermark_ms=watermark_after_ms(log, max(ready, default=None)),
-        missing=missing if blocked else None,
-        blocked=tuple(blocked),
+        through=through,
+        watermark_ms=watermark_after_ms(log, through),
+        missing=waiting.missing if waiting.blocked else None,
+        blocked=tuple(waiting.blocked),
         windows=tuple(
-            _windows_state(pipeline, name, windows, warehouse, log, ready)
+            _windows_state(name, windows, log, through, waiting.lacking.get(name, []))
             for name, windows in pipeline.windows.items()
         ),
         unfinished=(
@@ -143,17 +146,29 @@ def computable_days(pipeline: Pipeline, windows_name: str, warehouse: str) -> li
         UnreadableTableError: Only Spark can read a table.
     """
     log = log_parts(catalog.source_tables(pipeline, warehouse).arrival_log)
-    return days_to_compute(pipeline, windows_name, warehouse, log, _ingested(pipeline, log)[1])
+    done = {windows_name: computed_days(pipeline, windows_name, warehouse, log)}
+    waiting = waiting_days(pipeline.partitions.start, _ingested(log), done)
+    return waiting.lacking.get(windows_name, [])
 
 
-def _ingested(pipeline: Pipeline, log: tuple[LogPart, ...]) -> tuple[date, list[date], list[date]]:
-    """The first day that is not ingested, and the ingested days before and after that day."""
-    ingested = sorted({part.arrival_unit for part in log})
-    missing = pipeline.partitions.start
-    for day in ingested:
-        missing += timedelta(days=day == missing)
-    before = [day for day in ingested if day < missing]
-    return missing, before, [day for day in ingested if day > missing]
+def computed_days(
+    pipeline: Pipeline, windows_name: str, warehouse: str, log: tuple[LogPart, ...]
+) -> set[date]:
+    """The days for which all tables of a definition are computed; a stream computes as it ingests.
+
+    Raises:
+        TableDamagedError: A file of a table is damaged.
+        UnreadableTableError: Only Spark can read a table.
+    """
+    if any(part.batch is not None for part in log):
+        return _ingested(log)
+    fires = [False] if pipeline.windows[windows_name].trigger is None else [False, True]
+    specs = (catalog.computed_days(pipeline, windows_name, warehouse, fired=one) for one in fires)
+    return set.intersection(*map(_days_in, specs))
+
+
+def _ingested(log: tuple[LogPart, ...]) -> set[date]:
+    return {part.arrival_unit for part in log}
 
 
 def _opened(spec: catalog.TableSpec) -> LocalTable | None:
@@ -170,50 +185,20 @@ def _table_state(name: str, table: LocalTable | None) -> TableState:
 
 
 def _windows_state(
-    pipeline: Pipeline,
     name: str,
     windows: Windows,
-    warehouse: str,
     log: tuple[LogPart, ...],
-    ready: list[date],
+    ingested_through: date | None,
+    lacking: list[date],
 ) -> WindowsState:
-    """The state of a definition."""
-    lacking = days_to_compute(pipeline, name, warehouse, log, ready)
-    done = [day for day in ready if not lacking or day < lacking[0]]
-    through = max(done, default=None)
+    """The state of a definition, all of whose days are computed but the lacking ones."""
+    through = ingested_through
+    if lacking:
+        done = [day for day in _ingested(log) if day < lacking[0]]
+        through = max(done, default=None)
     watermark_ms = watermark_after_ms(log, through)
     close_time_ms = None if watermark_ms is None else watermark_ms - windows.spec.close_delay_ms
     return WindowsState(name, through, close_time_ms, tuple(lacking))
-
-
-def days_to_compute(
-    pipeline: Pipeline,
-    windows_name: str,
-    warehouse: str,
-    log: tuple[LogPart, ...],
-    days: Sequence[date],
-) -> list[date]:
-    """Which ingested days the windows of a definition lack; a stream computes as it ingests.
-
-    Args:
-        pipeline: The pipeline.
-        windows_name: The definition.
-        warehouse: The folder of all tables.
-        log: The rows of the arrival log.
-        days: The ingested days, in order.
-
-    Raises:
-        TableDamagedError: A file of a table is damaged.
-        UnreadableTableError: Only Spark can read a table.
-    """
-    if any(part.batch is not None for part in log):
-        return []
-    fires = [False] if pipeline.windows[windows_name].trigger is None else [False, True]
-    computed = [
-        _days_in(catalog.computed_days(pipeline, windows_name, warehouse, fired=fired))
-        for fired in fires
-    ]
-    return [day for day in days if any(day not in found for found in computed)]
 
 
 def _days_in(spec: catalog.TableSpec) -> set[date]:

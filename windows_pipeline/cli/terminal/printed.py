@@ -20,11 +20,11 @@ from windows_pipeline.text.references import without_values
 if TYPE_CHECKING:  # importing them takes seconds, and `say` is wanted at once
     from windows_pipeline.checks.run import CheckResult
     from windows_pipeline.config import Pipeline
-    from windows_pipeline.jobs.days.runs import WaitingDays
     from windows_pipeline.jobs.job import JobResult
     from windows_pipeline.jobs.quarantine import QuarantinedFile
     from windows_pipeline.sources.bad_files import BadFileError
     from windows_pipeline.sources.file_changes import ChangedFile
+    from windows_pipeline.storage.waiting_days import WaitingDays
     from windows_pipeline.streaming import BatchResult
 
 _MOST_NAMES = 20

@@ -8,7 +8,7 @@ day blocked, and the days that are older than a new definition.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
@@ -29,9 +29,7 @@ from windows_pipeline.sources.landed_files import FileState, is_blank, landed_fi
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.tables import landed_files as landed_files_table
 from windows_pipeline.storage.tables import source_tables
-
-DaysByWindows = dict[str, list[date]]
-"""Days by the name of a definition; definitions without days are left out."""
+from windows_pipeline.storage.waiting_days import DaysByWindows, WaitingDays, waiting_days
 
 
 class DaysToRun(NamedTuple):
@@ -49,20 +47,6 @@ class DaysToRun(NamedTuple):
     def days(self) -> list[date]:
         """All days of the run, in order."""
         return sorted({*self.ingest, *(day for days in self.compute.values() for day in days)})
-
-
-class WaitingDays(NamedTuple):
-    """Days that were ingested and are not computed.
-
-    Attributes:
-        lacking: The days that can be computed, by definition.
-        blocked: The days after the missing day, which wait for it.
-        missing: The first day that is not ingested.
-    """
-
-    lacking: DaysByWindows
-    blocked: list[date]
-    missing: date
 
 
 def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[DaysToRun]:
@@ -186,17 +170,12 @@ def _ms(instant: datetime | None) -> int | None:
 def _waiting(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, ingested: list[date]
 ) -> WaitingDays:
-    """The days without results among ingested days, which are in order."""
-    missing = pipeline.partitions.start
-    for day in ingested:
-        missing += timedelta(days=day == missing)
-    ready = {day for day in ingested if day < missing}
-    lacking: DaysByWindows = {}
-    for name in pipeline.windows:
-        computed = wholly_computed_days(spark, pipeline, name, settings.warehouse)
-        if ready - computed:
-            lacking[name] = sorted(ready - computed)
-    return WaitingDays(lacking, [day for day in ingested if day > missing], missing)
+    """The days without results among ingested days."""
+    computed = {
+        name: wholly_computed_days(spark, pipeline, name, settings.warehouse)
+        for name in pipeline.windows
+    }
+    return waiting_days(pipeline.partitions.start, ingested, computed)
 
 
 def run_days(

@@ -23,7 +23,7 @@ from windows_pipeline.query.records.explained import ExplainedRecord, Explanatio
 from windows_pipeline.query.records.record_times import MetTimes, RecordTimes
 from windows_pipeline.query.records.window_records import records_of_window
 from windows_pipeline.query.records.window_trace import is_of_row
-from windows_pipeline.query.state import days_to_compute
+from windows_pipeline.query.state import computed_days
 from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.arrow_values import microseconds, python_rows
@@ -232,7 +232,7 @@ class Explainer:
         """The days whose windows are not computed."""
         days = {part.arrival_unit for part in self._log}
         args = (self._pipeline, self._name, self._warehouse, self._log)
-        return frozenset(days_to_compute(*args, sorted(days)))
+        return frozenset(days - computed_days(*args))
 
     def _late_reason(self, row: Mapping[str, Any]) -> str | None:
         """The reason by which late_records lists a record; None if it does not."""
