@@ -17,7 +17,7 @@ from tests.conformance.row_run import answer_rows
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.windows import evaluate_windows, late
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.kernels.windows.assign import assign
+from windows_pipeline.kernels.windows.assign import Reason, assign
 from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.windows import SessionWindows, WindowSpec
 
@@ -116,8 +116,9 @@ def _time_specs(cases: Mapping[int, Case]) -> dict[int, WindowSpec]:
 def _is_partly_late(spec: WindowSpec, time_ms: int, close_ms: int) -> bool:
     if isinstance(spec, SessionWindows):
         return False
-    assignment = assign(spec, np.array([time_ms]), np.array([close_ms]))
-    return bool(assignment.partly_late[0])
+    times_ms = np.array([time_ms])
+    at_arrival, ever = (assign(spec, times_ms, np.array([ms])) for ms in (close_ms, NEVER_MS))
+    return at_arrival.reason[0] == Reason.NONE and bool(at_arrival.enter_ms > ever.enter_ms)
 
 
 def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:

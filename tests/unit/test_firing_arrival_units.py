@@ -189,6 +189,14 @@ def fired(
     [0, 1],
     1,
 )
+# And once more, now that it has reached the position of 1 itself.
+@example(
+    [(None, 0), (None, 2), (None, 2), ("b", 2), ("b", 2)],
+    Policy(difference=1, every_n=1),
+    [2, 3],
+    [0, 1],
+    1,
+)
 # A window that has fired closes in an arrival unit that has no record of it.
 @example(
     [(None, 0), (None, 1), (None, 2)], Policy(difference=1, lateness=1, late=False), [2], [0], None

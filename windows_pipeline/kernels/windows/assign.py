@@ -34,8 +34,6 @@ class Assignment(NamedTuple):
     """The end of the last window that contains the record."""
     reason: np.ndarray
     """`Reason.NONE`, `LATE` or `OUTSIDE_WINDOWS`."""
-    partly_late: np.ndarray
-    """Whether, when the record came, its first window was closed and its last open (rule B5)."""
 
 
 def assign(spec: AssignedWindows, time_ms: np.ndarray, close_ms: np.ndarray) -> Assignment:
@@ -47,8 +45,7 @@ def assign(spec: AssignedWindows, time_ms: np.ndarray, close_ms: np.ndarray) -> 
     reason = np.zeros(len(time_ms), np.int8)
     reason[enter_ms > last_end_ms] = Reason.LATE
     reason[first_end_ms > last_end_ms] = Reason.OUTSIDE_WINDOWS
-    partly_late = (enter_ms > first_end_ms) & (reason == Reason.NONE)
-    return Assignment(enter_ms, last_end_ms, reason, partly_late)
+    return Assignment(enter_ms, last_end_ms, reason)
 
 
 def _ends(spec: AssignedWindows, time_ms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
