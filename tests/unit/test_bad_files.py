@@ -133,6 +133,41 @@ def test_a_parquet_file_has_a_footer_that_spark_reads(
     assert (found.file, words in found.cause) == ("2013-01-01/bad.parquet", True), str(found)
 
 
+LARGE = "x" * ((16 << 20) + 1)
+OF_LISTS = pa.list_(pa.struct([("t", pa.string())]))
+OF_MAPS = pa.map_(pa.string(), pa.binary())
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["a", LARGE]),
+        pa.array([b"", LARGE.encode()]),
+        pa.array([LARGE, None]).dictionary_encode(),
+        pa.array([[], [{"t": None}, {"t": LARGE}]], OF_LISTS),
+        pa.array([{"a": LARGE.encode()}, None], OF_MAPS),
+        pa.array([{LARGE: b""}, {}], OF_MAPS),
+    ],
+    ids=["text", "binary", "dictionary", "struct in a list", "map", "key of a map"],
+)
+def test_a_value_that_would_fill_memory_makes_a_parquet_file_bad(
+    tmp_path: Path, values: pa.Array
+) -> None:
+    land(tmp_path, "good.parquet", parquet(**IDS))
+    land(tmp_path, "bad.parquet", parquet(**IDS, t=values))
+    found = problem(tmp_path, "parquet")
+    assert found.file == "2013-01-01/bad.parquet"
+    assert found.cause.startswith("a value must have at most 16,777,216 bytes, but column 't")
+    assert found.cause.endswith(" has one of 16,777,217")
+
+
+def test_a_parquet_file_may_have_many_values(tmp_path: Path) -> None:
+    """More than one may have, together; and one of just the most bytes."""
+    texts = pa.array([LARGE[:-1], *[str(number) * 100 for number in range(50_000)]])
+    land(tmp_path, "a.parquet", parquet(id=texts, at=texts, t=texts.dictionary_encode()))
+    require_readable_days(source_of("parquet"), str(tmp_path), [DAY])
+
+
 def test_csv_headers_have_the_declared_columns(tmp_path: Path) -> None:
     """The first file that has them is what others must equal."""
     land(tmp_path, "a.csv", b"id,at\n")

@@ -6,12 +6,13 @@ The driver reads a few bytes of each file. A task finds faults in the rest of a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -22,7 +23,7 @@ from windows_pipeline.sources.bad_files import (
     too_many_columns,
     unreadable,
 )
-from windows_pipeline.text.limits import MAX_FILE_COLUMNS
+from windows_pipeline.text.limits import MAX_FILE_COLUMNS, MAX_PARQUET_VALUE_BYTES
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
 """The first bytes of a compressed file, by the end of its name."""
@@ -33,6 +34,9 @@ _OF_SPARK = "_metadata"
 _MOST_COLUMNS = MAX_FILE_COLUMNS["Parquet"]
 _MOST_LEVELS = 50
 """How deep types may be nested: Arrow reads 100 levels; some thousands overflow stacks."""
+_OF_ANY_LENGTH = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+"""Parquet's types of texts, binary values and large decimals."""
+_VALUES_AT_ONCE = 1024
 _OF_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
 """What follows the 4 bytes of a bzip2 header: a block, or the end of a file without a byte."""
 _NANOSECONDS = (
@@ -181,15 +185,17 @@ def parquet_schemas(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -> l
     """Reads the footers of Parquet files; files of an equal schema have an equal text.
 
     Raises:
-        BadFileError: Files have no footer, are encrypted, or have a type that Spark can't read;
-            the error names all of them.
+        BadFileError: Files have no footer, are encrypted, or have a type that Spark can't read or
+            a value that is too large; the error names all of them.
     """
     return each_checked(partial(_parquet_schema, filesystem), files)
 
 
 def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
     try:
-        schema = pq.read_schema(file.path, filesystem=filesystem).remove_metadata()
+        with pq.ParquetFile(file.path, filesystem=filesystem) as opened:
+            schema = opened.schema_arrow.remove_metadata()
+            large = [*_large_values(opened)]
     except UnicodeDecodeError:
         fix = "write its name as UTF-8"
         raise BadFileError(str(file), "the name of a column is not UTF-8", fix) from None
@@ -203,4 +209,42 @@ def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
             if kind in str(field.type):
                 cause = f"column {field.name!r} is {field.type}, {what}"
                 raise BadFileError(str(file), cause, fix)
+    for name, size in large:
+        cause = (
+            f"a value must have at most {MAX_PARQUET_VALUE_BYTES:,} bytes, but column {name!r} has "
+            f"one of {size:,}"
+        )
+        raise BadFileError(str(file), cause, "cut it, or leave the column out")
     return str(schema)
+
+
+def _large_values(opened: pq.ParquetFile) -> Iterator[tuple[str, int]]:
+    """The columns with a value that would fill Spark's memory, and its bytes.
+
+    A value is no larger than its column in the row group, whose size the footer has; so values are
+    read of large columns alone.
+    """
+    for group in range(opened.metadata.num_row_groups):
+        columns = opened.metadata.row_group(group)
+        for number in range(columns.num_columns):
+            column = columns.column(number)
+            is_large = column.total_uncompressed_size > MAX_PARQUET_VALUE_BYTES
+            if is_large and column.physical_type in _OF_ANY_LENGTH:
+                name = column.path_in_schema
+                batches = opened.iter_batches(_VALUES_AT_ONCE, [group], columns=[name])
+                size = max((_most_bytes(batch.to_struct_array()) for batch in batches), default=0)
+                if size > MAX_PARQUET_VALUE_BYTES:
+                    yield name, size
+
+
+def _most_bytes(values: pa.Array) -> int:
+    """The bytes of the largest text or binary value, at any level of nested types."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        return max(map(_most_bytes, values.flatten()), default=0)
+    if pa.types.is_nested(kind):
+        inner = [values.keys, values.items] if pa.types.is_map(kind) else [values.flatten()]
+        return max(map(_most_bytes, inner))
+    if pa.types.is_dictionary(kind):
+        return _most_bytes(values.dictionary)
+    return pc.max(pc.binary_length(values)).as_py() or 0

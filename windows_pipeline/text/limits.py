@@ -15,6 +15,8 @@ MAX_VALUE_BYTES = 1_000
 """The most bytes of a landed number, time, date or boolean, as UTF-8."""
 MAX_FILE_COLUMNS = {"CSV": 50_000, "Parquet": 5_000}
 """The most columns of a landed file; Spark plans for each column of a Parquet file."""
+MAX_PARQUET_VALUE_BYTES = 16 << 20
+"""The most bytes of a text or binary value in a landed Parquet file."""
 MAX_PROBLEMS = 100
 """The most mistakes of a file that an error lists."""
 TOO_LONG = f"is longer than {MAX_TEXT} characters; make it shorter"
