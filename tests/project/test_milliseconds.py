@@ -1,4 +1,4 @@
-"""Times become milliseconds, and timestamps again, in three modules, and in the SQL of two more."""
+"""Times become milliseconds, and timestamps again, in three modules, and in the SQL of one more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LIBRARY = Path(__file__).parents[2] / "windows_pipeline"
 BOUNDARIES = {"dataframe/inputs.py", "sources/validation.py", "storage/instants.py"}
 CONVERSION = re.compile(r"F\.(unix|timestamp)_(millis|micros|seconds)\b")
 # Parts of rules, as text (docs/decisions/times-in-sql-text.md).
-IN_SQL = {"checks/own_checks.py", "config/expectations/values.py"}
+IN_SQL = {"checks/own_checks.py"}
 SQL_CONVERSION = re.compile(r"\b(unix|timestamp)_(millis|micros|seconds)\s*\(", re.IGNORECASE)
 
 

@@ -173,8 +173,8 @@ MISTAKES = [
     ("name: flights", "name: flights\nchecks: {a: {severity: fatal}}", "checks.a.severity"),
     (
         "name: flights",
-        "name: flights\nchecks: {a: {expect_column_values_to_not_be_null: {mostly: 2}}}",
-        "checks.a.expect_column_values_to_not_be_null",
+        "name: flights\nchecks: {a: {distinct: {column: dest, least: -1}}}",
+        "checks.a.distinct",
     ),
 ]
 

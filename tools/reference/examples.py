@@ -49,25 +49,8 @@ EXAMPLES = {
     "Email.user": "${env:MAIL_USER}",
     "Email.password": "${env:MAIL_PASSWORD}",
     "Email.to": "[on-call@example.com]",
-    "OwnCheck.expect_column_values_to_not_be_null": "{column: dest}",
-    "OwnCheck.expect_column_values_to_be_null": "{column: note}",
-    "OwnCheck.expect_column_values_to_be_between": "{column: amount, min_value: 0}",
-    "OwnCheck.expect_column_values_to_be_in_set": "{column: currency, value_set: [EUR, USD]}",
-    "OwnCheck.expect_column_values_to_not_be_in_set": '{column: dest, value_set: ["?"]}',
-    "OwnCheck.expect_column_values_to_match_regex": '{column: dest, regex: "^[A-Z]{3}$"}',
-    "OwnCheck.expect_column_values_to_not_match_regex": '{column: dest, regex: "[0-9]"}',
-    "OwnCheck.expect_column_value_lengths_to_be_between": "{column: dest, max_value: 4}",
-    "OwnCheck.expect_column_value_lengths_to_equal": "{column: dest, value: 3}",
-    "OwnCheck.expect_column_pair_values_a_to_be_greater_than_b": (
-        "{column_A: landed_at, column_B: departed_at}"
-    ),
-    "OwnCheck.expect_column_pair_values_to_be_equal": "{column_A: dest, column_B: planned_dest}",
-    "OwnCheck.expect_column_values_to_be_unique": "{column: flight}",
-    "OwnCheck.expect_compound_columns_to_be_unique": "{column_list: [carrier, flight]}",
-    "OwnCheck.expect_column_unique_value_count_to_be_between": "{column: origin, min_value: 3}",
-    "OwnCheck.expect_table_row_count_to_be_between": "{min_value: 1}",
-    "column": "dep_delay",
-    "column_A": "landed_at",
-    "column_B": "departed_at",
+    "OwnCheck.rows": "{least: 1000}",
+    "OwnCheck.distinct": "{column: origin, least: 3}",
+    "DistinctOfDay.column": "origin",
 }
 """What a file may say, by model and field; of a field of many models, by the field alone."""

@@ -14,7 +14,13 @@ from windows_pipeline.aggregates import UserModules
 from windows_pipeline.config.columns.long_form import LONG_FORM, SHORT_FORM, SourceColumn
 from windows_pipeline.config.model import Partitions, Pipeline
 from windows_pipeline.config.notify import Email, Quiet, RateLimit, Target, Webhook
-from windows_pipeline.config.own_checks import OwnCheck, ResultCheck, arguments_of
+from windows_pipeline.config.own_checks import (
+    IN_PLACE_OF_EXPECTATIONS,
+    DistinctOfDay,
+    OwnCheck,
+    ResultCheck,
+    RowsOfDay,
+)
 from windows_pipeline.config.source import Source, Topic
 from windows_pipeline.config.windows.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.windows.kinds import KINDS, unknown_kind
@@ -34,6 +40,8 @@ _EXAMPLES = {
     **dict.fromkeys(("time_difference", "size", "advance", "gap", "grace"), "1 hour"),
     "start": "2026-01-31",
     "when": "record_count >= 10",
+    "mostly": "0.95",
+    "column": "carrier",
     "severity": "record_count",
     "where": "amount > 0",
     "key": "carrier",
@@ -60,7 +68,6 @@ _TEXTS = {
 """What is wrong, with the fix, by pydantic's type of error."""
 _NAME = re.compile(r"[A-Za-z]\w*")
 _EXAMPLES_OF_NAMES = {"aggregates": "avg(column)", "frames": "{preceding: 1 hour}"}
-_CONDITIONS_OF_EXPECTATIONS = ("row_condition", "condition_parser")
 _EXAMPLES_BELOW = {
     "source": "path: ...",
     "kafka": "servers: ...",
@@ -75,6 +82,8 @@ _EXAMPLES_BELOW = {
     "frames": "name: {preceding: 1 hour}",
     "limits": "rejected: 50 %",
     "checks": "name: ...",
+    "rows": "least: 1",
+    "distinct": "column: carrier",
     "notify": "name: ...",
     "webhook": "url: ${env:NAME}",
     "email": "host: ...",
@@ -102,6 +111,7 @@ _PARTS_OF_TARGETS: dict[FieldPath, type[BaseModel]] = {
     ("rate_limit",): RateLimit,
     ("quiet",): Quiet,
 }
+_COUNTS_OF_DAYS: dict[str, type[BaseModel]] = {"rows": RowsOfDay, "distinct": DistinctOfDay}
 _SENTENCE = re.compile(r"there is |in ['\"]|['\"/]|\S+\(|every ")
 """Matches the text of a problem that is a whole sentence, as in "there is no column 'x'"."""
 _MOST_SHOWN = 400
@@ -288,8 +298,8 @@ def _report(document: Document, details: ErrorDetails) -> None:
 
 def _known(path: FieldPath, kind: str) -> str:
     """Says what to write in place of a field that does not exist."""
-    if path[-1] in _CONDITIONS_OF_EXPECTATIONS and path[-2].startswith("expect_"):
-        return "write it beside the expectation as 'where: ...', SQL as in rules"
+    if path[-1] in IN_PLACE_OF_EXPECTATIONS:
+        return f"write '{IN_PLACE_OF_EXPECTATIONS[path[-1]]}'"
     if not _NAME.fullmatch(path[-1]):
         return "if it is a part of the text before it, put that text in quotes; or remove it"
     fields = _model(path[:-1], kind).model_fields
@@ -361,11 +371,9 @@ def _example(path: Sequence[object]) -> str:
         case ["windows", _, *_, "alerts", name]:
             return f"'{name}:' with 'when: ...' and 'severity: ...' lines under it"
         case ["checks", name] | ["windows", _, *_, "checks", name]:
-            return f"'{name}:' with 'that: ...' or 'expect_...: ...' under it"
+            return f"'{name}:' with 'that: ...' or another rule under it"
         case ["notify", name]:
             return f"'{name}:' with 'webhook: ...' or another way under it"
-        case [*_, name] if name.startswith("expect_"):
-            return f"'{name}: {{argument: value}}'"
         case ["windows", name]:
             return f"'{name}:' with 'kind: ...' and more 'name: value' lines under it"
         case [*_, name] if name in _EXAMPLES_BELOW:
@@ -391,8 +399,8 @@ def _model(path: FieldPath, kind: str) -> type[BaseModel]:
             return Partitions
         case ("checks", _):
             return OwnCheck
-        case ("checks", _, expectation):
-            return arguments_of(expectation)
+        case ("checks", _, rule):
+            return _COUNTS_OF_DAYS[rule]
         case ("notify", _, *below):
             return _PARTS_OF_TARGETS.get(tuple(below), Target)
         case _:
@@ -411,7 +419,7 @@ def _model_of_windows(path: FieldPath, kind: str) -> type[BaseModel]:
             return Frame
         case ("checks", _):
             return ResultCheck
-        case ("checks", _, expectation):
-            return arguments_of(expectation)
+        case ("checks", _, rule):
+            return _COUNTS_OF_DAYS[rule]
         case _:
             return KINDS[kind]

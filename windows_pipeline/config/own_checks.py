@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal, Self, cast, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read, compile_expression
-from windows_pipeline.config.expectations.base import ArrivalUnitRule, Expectation, RowRule
-from windows_pipeline.config.expectations.days import (
-    CountBetween,
-    DistinctValues,
-    UniqueRows,
-    UniqueValues,
-)
-from windows_pipeline.config.expectations.rows import (
-    Between,
-    InSet,
-    LengthsBetween,
-    LengthsEqual,
-    MatchRegex,
-    NotInSet,
-    NotMatchRegex,
-    NotNull,
-    Null,
-    PairEqual,
-    PairGreater,
-)
-from windows_pipeline.config.fields import Condition, Identifier
+from windows_pipeline.config.columns.key import Key, key_columns
+from windows_pipeline.config.fields import ColumnReference, Condition, Identifier, looks
 from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
-from windows_pipeline.text.problems import Problem, without_value
+from windows_pipeline.text.problems import Problem, listed, nearest, without_value
 
+_MOST_ROWS = 2**53
+_SHARE_DIGITS = 6
+_RULES = ("that", "unique", "rows", "distinct")
+"""The fields of which a check has exactly one."""
+IN_PLACE_OF_EXPECTATIONS = {
+    "expect_column_values_to_not_be_null": "that: x is not null",
+    "expect_column_values_to_be_null": "that: x is null",
+    "expect_column_values_to_be_between": "that: x between 1 and 9",
+    "expect_column_values_to_be_in_set": "that: x in ('a', 'b')",
+    "expect_column_values_to_not_be_in_set": "that: x not in ('a', 'b')",
+    "expect_column_pair_values_a_to_be_greater_than_b": "that: a > b",
+    "expect_column_pair_values_to_be_equal": "that: a <=> b",
+    "expect_column_values_to_be_unique": "unique: x",
+    "expect_compound_columns_to_be_unique": "unique: [x, y]",
+    "expect_column_unique_value_count_to_be_between": "distinct: {column: x, least: 1, most: 9}",
+    "expect_table_row_count_to_be_between": "rows: {least: 1, most: 9}",
+    **dict.fromkeys(
+        (
+            "expect_column_value_lengths_to_be_between",
+            "expect_column_value_lengths_to_equal",
+            "expect_column_values_to_match_regex",
+            "expect_column_values_to_not_match_regex",
+        ),
+        "that: n = 3, of a column that is derived from the text, {type: bigint, as: length(x)}",
+    ),
+}
+"""What a check has in place of an expectation of Great Expectations, by the expectation's name."""
 BUILT_IN = frozenset(
     {
         *("offsets_without_gap", "offsets_once", "running_max_is_stream_time"),
@@ -56,86 +65,149 @@ FIRING_COLUMNS = {
 """The columns of a firing besides those of a result, with their types."""
 
 
+class ArrivalUnitRule(NamedTuple):
+    """What the rows of an arrival unit must keep together, as SQL.
+
+    Attributes:
+        numbers: Aggregates over the arrival unit's rows that are whole numbers, by name.
+        breaks: The condition that the arrival unit breaks the rule; `{name}` stands for a number.
+    """
+
+    numbers: Mapping[str, str]
+    breaks: str
+
+
 def _not_built_in(name: str) -> str:
     if name in BUILT_IN:
         raise ValueError("is the name of a check that every pipeline has; use another name")
     return name
 
 
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+        raise ValueError("is not a share; write a number above 0 and up to 1, as 0.95")
+    if round(value, _SHARE_DIGITS) != value:
+        raise ValueError(f"has more than {_SHARE_DIGITS} digits after the point; write fewer")
+    return float(value)
+
+
+def _number_of_rows(value: object) -> int:
+    if type(value) is not int or not 0 <= value <= _MOST_ROWS:
+        raise ValueError(f"is not a whole number from 0 to {_MOST_ROWS}; write such a number")
+    return value
+
+
+def _some_columns(key: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    if not key_columns(key):
+        raise ValueError("names no column; name one, or several as in [carrier, flight]")
+    return key
+
+
 CheckName = Annotated[Identifier, AfterValidator(_not_built_in)]
+Share = Annotated[
+    float,
+    BeforeValidator(_share),
+    looks("share", 0.95, type="number", exclusiveMinimum=0, maximum=1),
+]
+Rows = Annotated[
+    int,
+    BeforeValidator(_number_of_rows),
+    looks("number of rows", 1000, type="integer", minimum=0, maximum=_MOST_ROWS),
+]
+
+
+class RowsOfDay(Strict):
+    """How many rows a day has: two bounds, or one of them.
+
+    Attributes:
+        least: The least number.
+        most: The largest number.
+    """
+
+    least: Rows | None = None
+    most: Rows | None = None
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> Self:
+        if self.least is None and self.most is None:
+            text = "is missing, and so is most; write one of them, or both"
+            refuse([Problem(("least",), None, text)])
+        if self.least is not None and self.most is not None and self.most < self.least:
+            text = f"is below least, {self.least}; exchange them"
+            refuse([Problem(("most",), self.most, text)])
+        return self
+
+    def __str__(self) -> str:
+        """Returns the fields in the file's words."""
+        written = self.model_dump(exclude_none=True)
+        return ", ".join(f"{field} {value}" for field, value in sorted(written.items()))
+
+    def rule(self, where: str) -> ArrivalUnitRule:
+        """The rule of an arrival unit's rows for which a condition holds, as SQL."""
+        return self._between("rows", f"count_if({where})")
+
+    def _between(self, name: str, number: str) -> ArrivalUnitRule:
+        bounds = (("<", self.least), (">", self.most))
+        outside = [f"{{{name}}} {sign} {bound}" for sign, bound in bounds if bound is not None]
+        return ArrivalUnitRule({name: number}, " OR ".join(outside))
+
+
+class DistinctOfDay(RowsOfDay):
+    """How many distinct values a column has in a day; null does not count.
+
+    Attributes:
+        column: The column.
+    """
+
+    column: ColumnReference
+
+    def rule(self, where: str) -> ArrivalUnitRule:
+        """The rule of an arrival unit's rows for which a condition holds, as SQL."""
+        return self._between("distinct", _distinct_sql(where, f"`{self.column}`"))
 
 
 class OwnCheck(Strict):
-    """A check of rows: one expectation of Great Expectations, or a condition.
+    """A check of rows: a condition for each row, or a rule for the rows of a day together.
 
     Attributes:
         severity: Whether failing rows are a `warning`, or keep the days from being published
             (`blocking`).
         where: SQL over the columns: the check looks only at rows for which it is true.
         that: SQL over the columns that must not be false for any row.
-        expect_column_values_to_not_be_null: A value in each row.
-        expect_column_values_to_be_null: A value in no row.
-        expect_column_values_to_be_between: Values between two bounds, or beyond one.
-        expect_column_values_to_be_in_set: Values of a list.
-        expect_column_values_to_not_be_in_set: No values of a list.
-        expect_column_values_to_match_regex: Texts of which a part matches a regular expression.
-        expect_column_values_to_not_match_regex: Texts of which no part does.
-        expect_column_value_lengths_to_be_between: Texts of some length.
-        expect_column_value_lengths_to_equal: Texts of one length.
-        expect_column_pair_values_a_to_be_greater_than_b: Two columns in an order.
-        expect_column_pair_values_to_be_equal: Two columns with equal values.
-        expect_column_values_to_be_unique: No value twice in a day.
-        expect_compound_columns_to_be_unique: No values of several columns twice in a day.
-        expect_column_unique_value_count_to_be_between: How many distinct values a day has.
-        expect_table_row_count_to_be_between: How many rows a day has.
+        mostly: The least share of a day's rows that must keep `that`.
+        unique: A column, or several, whose values no two rows of a day share. A row without a value
+            in any of them is skipped.
+        rows: How many rows a day has.
+        distinct: How many distinct values a column has in a day.
     """
 
     severity: Literal["warning", "blocking"] = "warning"
     where: Condition | None = None
     that: Condition | None = None
-    expect_column_values_to_not_be_null: NotNull | None = None
-    expect_column_values_to_be_null: Null | None = None
-    expect_column_values_to_be_between: Between | None = None
-    expect_column_values_to_be_in_set: InSet | None = None
-    expect_column_values_to_not_be_in_set: NotInSet | None = None
-    expect_column_values_to_match_regex: MatchRegex | None = None
-    expect_column_values_to_not_match_regex: NotMatchRegex | None = None
-    expect_column_value_lengths_to_be_between: LengthsBetween | None = None
-    expect_column_value_lengths_to_equal: LengthsEqual | None = None
-    expect_column_pair_values_a_to_be_greater_than_b: PairGreater | None = None
-    expect_column_pair_values_to_be_equal: PairEqual | None = None
-    expect_column_values_to_be_unique: UniqueValues | None = None
-    expect_compound_columns_to_be_unique: UniqueRows | None = None
-    expect_column_unique_value_count_to_be_between: DistinctValues | None = None
-    expect_table_row_count_to_be_between: CountBetween | None = None
+    mostly: Share = 1.0
+    unique: Annotated[Key, AfterValidator(_some_columns)] | None = None
+    rows: RowsOfDay | None = None
+    distinct: DistinctOfDay | None = None
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:
-        written = [
-            name
-            for name in type(self).model_fields
-            if name in self.model_fields_set and (name == "that" or name.startswith("expect_"))
-        ]
+        written = [name for name in _RULES if name in self.model_fields_set]
         empty = next((name for name in written if getattr(self, name) is None), None)
         if empty is not None:
             text = "has no value; write what it takes, or remove the line"
             refuse([Problem((empty,), None, text)])
         if not written:
-            text = "checks nothing; write 'that: ...' or one expectation, 'expect_...: {...}'"
+            text = (
+                "checks nothing; write 'that: ...', 'unique: ...', 'rows: ...' or 'distinct: ...'"
+            )
             refuse([Problem((), None, text)])
         if len(written) > 1:
-            text = f"is a second rule, after {written[0]}; move it to a check of its own"
-            refuse([Problem((written[1],), None, text)])
+            text = f"has more rules than one, {' and '.join(written)}; write a check for each"
+            refuse([Problem((), None, text)])
+        if "mostly" in self.model_fields_set and self.that is None:
+            text = f"is a share of rows that keep 'that', but the rule is {written[0]}; remove it"
+            refuse([Problem(("mostly",), self.mostly, text)])
         return self
-
-    @property
-    def expectation(self) -> tuple[str, Expectation] | None:
-        """The expectation with its name; None if the check has a condition."""
-        for name in type(self).model_fields:
-            value = getattr(self, name)
-            if isinstance(value, Expectation):
-                return name, value
-        return None
 
     @property
     def is_blocking(self) -> bool:
@@ -145,22 +217,21 @@ class OwnCheck(Strict):
     @property
     def reads(self) -> list[str]:
         """The columns that the check reads, in the order of their names."""
-        read = {
-            *(columns_read(self.where) if self.where else ()),
-            *(columns_read(self.that) if self.that else ()),
-            *(self.expectation[1].columns.values() if self.expectation else ()),
-        }
-        return sorted(read)
+        conditions = [text for text in (self.where, self.that) if text is not None]
+        read = {name for text in conditions for name in columns_read(text)}
+        return sorted({*read, *(name for _, name in self._counted)})
 
     @property
     def text(self) -> str:
         """What must hold, in the file's words."""
-        if self.expectation is None:
-            rule = f"{self.that}"
+        if self.that is not None:
+            rule = self.that if self.mostly == 1 else f"{self.that} (mostly: {self.mostly})"
+        elif self.unique is not None:
+            rule = f"unique: {', '.join(key_columns(self.unique))}"
+        elif self.distinct is not None:
+            rule = f"distinct: {self.distinct}"
         else:
-            name, expectation = self.expectation
-            written = expectation.model_dump(exclude_unset=True).items()
-            rule = f"{name}({', '.join(f'{argument}: {value}' for argument, value in written)})"
+            rule = f"rows: {self.rows}"
         return rule if self.where is None else f"where {self.where}: {rule}"
 
     def problems(self, types: Mapping[str, str]) -> Iterator[Problem]:
@@ -169,37 +240,44 @@ class OwnCheck(Strict):
             condition: str | None = getattr(self, name)
             if condition is not None:
                 yield from _condition_problems(name, condition, types)
-        if self.expectation is not None:
-            name, expectation = self.expectation
-            for problem in expectation.problems(types):
-                yield Problem((name, *problem.path), problem.value, problem.text)
+        for path, column in self._counted:
+            if column not in types:
+                fix = nearest(column, types, f"use one of {listed(types)}")
+                yield Problem(path, column, f"is not a column here; {fix}")
 
     def failing_sql(self, types: Mapping[str, str]) -> str | None:
         """Compiles the condition that a row fails; None if only a whole day's rows can."""
-        rule = self._rule(types)
-        if isinstance(rule, ArrivalUnitRule) or rule.mostly < 1:
+        if self.that is None or self.mostly < 1:
             return None
-        return f"{self._where_sql(types)} AND {rule.failing}"
+        return self._fails_sql(self.that, types)
 
     def arrival_unit_rule(self, types: Mapping[str, str]) -> ArrivalUnitRule | None:
         """Compiles what a day's rows must keep together; None if each row is checked by itself."""
-        rule = self._rule(types)
-        if isinstance(rule, RowRule):
-            if rule.mostly >= 1:
-                return None
-            rule = rule.of_arrival_unit
         where = self._where_sql(types)
-        numbers = {name: sql.replace("{where}", where) for name, sql in rule.numbers.items()}
-        return ArrivalUnitRule(numbers, rule.breaks)
+        if self.that is not None:
+            if self.mostly == 1:
+                return None
+            return _share_rule(where, self._fails_sql(self.that, types), self.mostly)
+        if self.unique is not None:
+            return _unique_rule(where, key_columns(self.unique))
+        counted = self.rows or self.distinct
+        return None if counted is None else counted.rule(where)
+
+    @property
+    def _counted(self) -> list[tuple[tuple[str, ...], str]]:
+        """The columns whose distinct values are counted, each with its place in the check."""
+        if self.distinct is not None:
+            return [(("distinct", "column"), self.distinct.column)]
+        if isinstance(self.unique, tuple):
+            return [(("unique", str(at)), name) for at, name in enumerate(self.unique)]
+        return [(("unique",), self.unique)] if self.unique else []
 
     def _where_sql(self, types: Mapping[str, str]) -> str:
         return "TRUE" if self.where is None else f"coalesce({_compiled(self.where, types)}, FALSE)"
 
-    def _rule(self, types: Mapping[str, str]) -> RowRule | ArrivalUnitRule:
-        if self.expectation is not None:
-            return self.expectation[1].rule(types)
+    def _fails_sql(self, that: str, types: Mapping[str, str]) -> str:
         # As in a CHECK of SQL, a row for which the condition is unknown keeps it.
-        return RowRule("TRUE", f"NOT coalesce({_compiled(self.that or '', types)}, TRUE)")
+        return f"{self._where_sql(types)} AND NOT coalesce({_compiled(that, types)}, TRUE)"
 
 
 class ResultCheck(OwnCheck):
@@ -210,17 +288,6 @@ class ResultCheck(OwnCheck):
     """
 
     table: Literal["final_windows", "firings"] = "final_windows"
-
-
-def arguments_of(name: str) -> type[Expectation]:
-    """Returns the model of an expectation's arguments, by the expectation's name.
-
-    Raises:
-        KeyError: The name is not that of an expectation.
-    """
-    kinds = get_args(OwnCheck.model_fields[name].annotation)
-    (arguments,) = (kind for kind in kinds if issubclass(kind, Expectation))
-    return cast(type[Expectation], arguments)
 
 
 def result_check_problems(
@@ -254,3 +321,23 @@ def _condition_problems(name: str, text: str, types: Mapping[str, str]) -> Itera
 
 def _compiled(text: str, types: Mapping[str, str]) -> str:
     return compile_expression(text, types, "boolean", null_if_unfit=True)
+
+
+def _share_rule(judged: str, fails: str, mostly: float) -> ArrivalUnitRule:
+    """The rule that a share of the judged rows must not fail."""
+    numbers = {"judged": f"count_if({judged})", "failing": f"count_if({fails})"}
+    share = f"{Decimal(repr(mostly)):f}BD"
+    return ArrivalUnitRule(numbers, f"{{judged}} - {{failing}} < {{judged}} * {share}")
+
+
+def _unique_rule(where: str, columns: Sequence[str]) -> ArrivalUnitRule:
+    """The rule that as many distinct values are there as rows with a value."""
+    named = [f"`{name}`" for name in columns]
+    has_value = f"{where} AND ({' OR '.join(f'{name} IS NOT NULL' for name in named)})"
+    distinct = _distinct_sql(has_value, f"struct({', '.join(named)})")
+    numbers = {"values": f"count_if({has_value})", "distinct": distinct}
+    return ArrivalUnitRule(numbers, "{distinct} < {values}")
+
+
+def _distinct_sql(where: str, value: str) -> str:
+    return f"count(DISTINCT CASE WHEN {where} THEN {value} END)"

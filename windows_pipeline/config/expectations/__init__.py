@@ -1,1 +1,0 @@
-"""Expectations of columns that a check of a pipeline's own may name, and their SQL."""
