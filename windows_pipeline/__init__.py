@@ -73,6 +73,11 @@ else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    """The public names: without those of packages, and with those that are not yet imported."""
+    return __all__
+
+
 __all__ = [
     "Aggregation",
     "FiringContext",
