@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import dagster as dg
@@ -192,6 +193,18 @@ def test_without_an_instance_nothing_is_reported(
     status, said = call(capfd, monkeypatch, "run", "flights")
     assert (status, "warning" in said) == (0, False), said
     assert not (project.folder / "home").exists()
+
+
+@pytest.mark.usefixtures("project")
+def test_without_dagster_nothing_is_reported(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pipelines and commands need the extra `pipeline` alone."""
+    for name in [name for name in sys.modules if name.startswith("windows_pipeline.dagster")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "dagster", None)
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert (status, "warning" in said) == (0, False), said
 
 
 def test_a_bad_file_shows_as_a_failed_run(

@@ -1,8 +1,9 @@
 """Records in other services what a command did: in Dagster, if it is installed.
 
 An entry point of the group `windows_pipeline.recorders` makes a recorder, so that commands need not
-import Dagster: a function of pipeline, settings, Spark session and the command as users may repeat
-it. It returns a `Recorder`, or None if there is no service to record in.
+import Dagster. Its name is that of the package it needs, without which it is left out. It is a
+function of pipeline, settings, Spark session and the command as users may repeat it. It returns a
+`Recorder`, or None if there is no service to record in.
 """
 
 from __future__ import annotations
@@ -127,7 +128,8 @@ def _opened(
         try:
             recorder = point.load()(pipeline, settings, spark, command)
         except Exception as error:  # noqa: BLE001  of a service that is not this command's
-            _warn(point.name, error)
+            if not (isinstance(error, ModuleNotFoundError) and error.name == point.name):
+                _warn(point.name, error)
             continue
         if recorder is not None:
             found[point.name] = recorder
