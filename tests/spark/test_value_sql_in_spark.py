@@ -112,9 +112,13 @@ def test_each_type_is_the_type_that_the_compiler_says(spark: SparkSession) -> No
         "year(t) + month(t)": [1971, None, 1981],
         "t + interval 1 second": [1000, None, 999],
         "t - interval 9999 weeks": [-WEEKS_MS, None, -WEEKS_MS - 1],
+        "t + interval 3000000 days": [FAILS, None, FAILS],
         "unix_millis(t)": [0, None, -1],
         "t >= '1970-01-01'": [True, None, False],
         "paid and n > 2": [True, None, False],
+        "n < 5 and n * 2 > 5": [True, None, False],
+        "n > 5 or n * 2 > 5": [True, None, True],
+        "n > 0 and n * 2 > 5": [True, None, FAILS],
         "s is not null and not paid": [False, False, True],
         "n in (1, 3)": [True, None, False],
     }

@@ -58,13 +58,14 @@ def test_the_records_get_a_column_for_each_expression(tmp_path: Path) -> None:
         *("avg_dep_delay", "max_dep_delay", "min_dep_delay", "total_distance"),
         "_failed_total_distance",
     ]
-    condition, value = "(`dest` = 'LAX')", "try_multiply(`distance`, 2L)"
+    condition, value = "(`dest` = 'LAX')", "TRY_MULTIPLY(`distance`, 2L)"
     fails = f"(`distance` IS NOT NULL AND 2L IS NOT NULL AND {value} IS NULL)"
     assert bound.added == {
-        "_value_total_distance": f"CAST(CASE WHEN {condition} THEN {value} END AS bigint)",
+        "_value_total_distance": (
+            f"CAST((CASE WHEN {condition} THEN {value} ELSE NULL END) AS bigint)"
+        ),
         "_failed_total_distance_record": (
-            "CASE WHEN CASE WHEN FALSE THEN TRUE "
-            f"WHEN {condition} THEN {fails} ELSE FALSE END THEN TRUE END"
+            f"CASE WHEN (CASE WHEN {condition} THEN {fails} ELSE FALSE END) THEN TRUE END"
         ),
     }
     assert bound.failed == {"total_distance": "_failed_total_distance"}

@@ -82,6 +82,7 @@ def test_an_expression_has_one_type(text: str, kind: str) -> None:
         ("sent_at + interval 1 day", True),
         ("case when paid then 1 else quantity * 2 end", True),
         ("coalesce(quantity, quantity * quantity)", True),
+        ("paid and quantity * 2 > 1", True),
     ],
 )
 def test_only_what_may_not_fit_can_fail(text: str, *, may_fail: bool) -> None:

@@ -57,7 +57,6 @@ class ColumnCheck(ExpressionCheck):
 
     users = "derived columns"
     functions = f"{ExpressionCheck.functions}, {_TEXT_FUNCTIONS}"
-    least_places = 0  # a bigint that is rounded to tens may overflow
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         """Sets the columns that the expression may name, each with its Spark type."""

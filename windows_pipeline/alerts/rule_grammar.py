@@ -148,12 +148,10 @@ class ExpressionCheck:
     Attributes:
         users: What the expressions are, for errors.
         functions: The functions that they may call, for errors.
-        least_places: The fewest decimals that they may round to; -2 rounds to hundreds.
     """
 
     users = "rules"
     functions = _FUNCTIONS
-    least_places = -_MOST_PLACES
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         """Sets the columns that a rule may name, each with its Spark type."""
@@ -384,7 +382,7 @@ class ExpressionCheck:
         self._require_only(node, "this", "decimals")
         self._require_kind(node, node.this, _NUMBER)
         if node.args.get("decimals") is not None:
-            require_whole(node, node.args["decimals"], self.least_places, _MOST_PLACES)
+            require_whole(node, node.args["decimals"], -_MOST_PLACES, _MOST_PLACES)
         return "number"
 
     def _element(self, node: exp.Expr) -> Kind:

@@ -6,7 +6,8 @@ the tree. The text itself never reaches Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Literal
 
@@ -22,6 +23,7 @@ __all__ = [
     "RuleError",
     "columns_read",
     "compile_expression",
+    "errors_of",
     "parse_expression",
     "struct_fields",
 ]
@@ -103,7 +105,7 @@ def _compiled(
     null_if_unfit: bool,  # noqa: FBT001  a cache's key
 ) -> str:
     """Compiles an expression once: a step uses each rule several times, and compiling is slow."""
-    try:
+    with errors_of(text):
         tree = parse_expression(text)
         readable, struct_of = _readable(columns)
         found = ExpressionCheck(readable).kind(tree)
@@ -115,11 +117,21 @@ def _compiled(
             if column.name in struct_of:
                 column.set("table", exp.to_identifier(struct_of[column.name]))
         return safe.sql(dialect="spark", identify=True, comments=False)
+
+
+@contextmanager
+def errors_of(text: str) -> Iterator[None]:
+    """Puts an expression's text before the errors of its compilation."""
+    try:
+        yield
     except RuleError as error:
-        value = repr(text) if len(text) <= MAX_TEXT else shown(text)
-        raise RuleError(f"{value}: {error}") from None
+        raise RuleError(f"{_quoted(text)}: {error}") from None
     except (RecursionError, SqlglotError):  # sqlglot wraps some of the former in its own
-        raise RuleError(f"{text!r}: is nested too deeply; simplify it") from None
+        raise RuleError(f"{_quoted(text)}: is nested too deeply; simplify it") from None
+
+
+def _quoted(text: str) -> str:
+    return repr(text) if len(text) <= MAX_TEXT else shown(text)
 
 
 def parse_expression(text: str) -> exp.Expr:

@@ -1,38 +1,47 @@
 """Compiles an expression over a record's columns to SQL whose type and failures are known.
 
-The grammar is that of rules. A rule may leave Spark to choose types; the value of an expression
-becomes a column of tables, so each operator has one type here: bigint, double, or a decimal that
-is wide enough for every result. No expression raises: where a number or time does not fit its
-type, the value is null, and a condition says so (rule G3).
+Derived columns and the arguments of aggregates are such expressions. Their values become columns
+of tables, so each operator has one type here: bigint, double, or a decimal that is wide enough for
+every result; in a rule Spark chooses. No expression raises: where a number, time or text does not
+fit, the value is null, and a condition says so (rules A6, G3).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
+from windows_pipeline.alerts.column_grammar import TEXT_ARGUMENTS, ColumnCheck, cast_type
 from windows_pipeline.alerts.rule_grammar import (
     COMPARISONS,
     ExpressionCheck,
+    Kind,
     RuleError,
     whole_number,
 )
-from windows_pipeline.alerts.rule_sql import parse_expression
-from windows_pipeline.text.limits import MAX_TEXT, shown
+from windows_pipeline.alerts.rule_sql import errors_of, parse_expression
 
 _MOST_DIGITS = 38
 _MOST_SQL = 100_000
+_MOST_BYTES = 1 << 20
+"""The most bytes of a text that an expression joins or replaces, as UTF-8."""
 _DIGITS_OF_BIGINT = 20
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _LEAST_BIGINT = "(-9223372036854775807L - 1L)"
+_FULL_DATE = "'^ *[+-]?[0-9]{4,6}-[0-9]{1,2}-[0-9]{1,2}'"
+"""Of a text without a full date Spark takes the day of the run."""
+_KIND_OF_TYPE: dict[str, Kind] = {
+    "string": "string",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp": "timestamp",
+}
+"""The kind that a column's expression must have, by the column's type; a number for others."""
 _SIGNS: dict[type[exp.Expr], str] = {
-    exp.And: "AND",
-    exp.Or: "OR",
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.GT: ">",
@@ -46,27 +55,45 @@ _SIGNS: dict[type[exp.Expr], str] = {
     exp.Mod: "%",
 }
 _TRIED: dict[type[exp.Expr], str] = {
-    exp.Add: "try_add",
-    exp.Sub: "try_subtract",
-    exp.Mul: "try_multiply",
+    exp.Add: "TRY_ADD",
+    exp.Sub: "TRY_SUBTRACT",
+    exp.Mul: "TRY_MULTIPLY",
 }
-_PARTS_OF_TIME: dict[type[exp.Expr], str] = {
-    exp.Hour: "hour",
-    exp.Minute: "minute",
-    exp.Day: "day",
-    exp.DayOfWeek: "dayofweek",
-    exp.Month: "month",
-    exp.Year: "year",
-    exp.UnixMillis: "unix_millis",
-    exp.UnixSeconds: "unix_seconds",
+_WHOLE_PARTS: dict[type[exp.Expr], str] = {
+    exp.Hour: "HOUR",
+    exp.Minute: "MINUTE",
+    exp.Day: "DAY",
+    exp.DayOfWeek: "DAYOFWEEK",
+    exp.Month: "MONTH",
+    exp.Year: "YEAR",
+    exp.UnixMillis: "UNIX_MILLIS",
+    exp.UnixSeconds: "UNIX_SECONDS",
+    exp.Length: "LENGTH",
 }
+"""Functions whose value is a whole number. Spark's is of 32 bits, and would overflow early."""
 _NAMES: dict[type[exp.Expr], str] = {
-    exp.Coalesce: "coalesce",
-    exp.Least: "least",
-    exp.Greatest: "greatest",
-    exp.Floor: "floor",
-    exp.Ceil: "ceil",
+    exp.Coalesce: "COALESCE",
+    exp.Least: "LEAST",
+    exp.Greatest: "GREATEST",
+    exp.Floor: "FLOOR",
+    exp.Ceil: "CEIL",
 }
+_CALLS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    exp.Lower: ("LOWER", ("this",)),
+    exp.Upper: ("UPPER", ("this",)),
+    exp.Trim: ("TRIM", ("this",)),
+    exp.Contains: ("CONTAINS", ("this", "expression")),
+    exp.StartsWith: ("STARTSWITH", ("this", "expression")),
+    exp.EndsWith: ("ENDSWITH", ("this", "expression")),
+    exp.Left: ("LEFT", ("this", "expression")),
+    exp.Right: ("RIGHT", ("this", "expression")),
+    exp.Substring: ("SUBSTRING", ("this", "start", "length")),
+    exp.Replace: ("REPLACE", ("this", "expression", "replacement")),
+    exp.Nullif: ("NULLIF", ("this", "expression")),
+    exp.AtTimeZone: ("FROM_UTC_TIMESTAMP", ("this", "zone")),
+}
+"""Functions that fail only where an argument does: the name in Spark, and sqlglot's names of the
+arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +113,7 @@ class ValueSql:
 
 
 def compile_value(text: str, columns: Mapping[str, str]) -> ValueSql:
-    """Compiles an expression over the columns of one record.
+    """Compiles an aggregate's expression over the columns of one record.
 
     Args:
         text: The expression, in Spark's SQL; see `rule_sql.compile_expression`.
@@ -96,7 +123,26 @@ def compile_value(text: str, columns: Mapping[str, str]) -> ValueSql:
         RuleError: The text is not an expression of the grammar, names an unknown column, or
             needs a decimal of more than 38 digits.
     """
-    return _compiled(text, tuple(columns.items()))
+    return _compiled_value(text, tuple(columns.items()))
+
+
+def compile_column(text: str, columns: Mapping[str, str], column_type: str, table: str) -> ValueSql:
+    """Compiles a derived column's expression.
+
+    It may use what rules use, functions of texts, and casts to and from texts. Its value depends on
+    the record alone (rule H1). A division by zero is null, as in rules.
+
+    Args:
+        text: The expression, in Spark's SQL.
+        columns: The columns that it may name, unqualified, each with its Spark type.
+        column_type: The type of the derived column.
+        table: The struct that has the columns.
+
+    Raises:
+        RuleError: See `compile_value`; or the value is of another kind than the type.
+    """
+    kind = _KIND_OF_TYPE.get(column_type, "number")
+    return _compiled_column(text, tuple(columns.items()), kind, table)
 
 
 @lru_cache(maxsize=1_000)
@@ -110,8 +156,8 @@ def canonical(text: str) -> str:
 
 
 @lru_cache(maxsize=1_000)
-def _compiled(text: str, columns: tuple[tuple[str, str], ...]) -> ValueSql:
-    try:
+def _compiled_value(text: str, columns: tuple[tuple[str, str], ...]) -> ValueSql:
+    with errors_of(text):
         tree = parse_expression(text)
         called = tree.find(exp.AggFunc)
         if called is not None:
@@ -120,57 +166,69 @@ def _compiled(text: str, columns: tuple[tuple[str, str], ...]) -> ValueSql:
                 "columns of one record; write it as an aggregate of its own"
             )
         ExpressionCheck(dict(columns)).kind(tree)
-        found = _Typed(dict(columns)).value(tree)
-    except RuleError as error:
-        raise RuleError(f"{_quoted(text)}: {error}") from None
-    except (RecursionError, SqlglotError):
-        raise RuleError(f"{_quoted(text)}: is nested too deeply; simplify it") from None
-    if found.type in ("null", "interval"):
-        raise RuleError(f"{_quoted(text)}: is no value of a record; name a column")
-    return found
+        found = _Writer({name: ValueSql(f"`{name}`", kind) for name, kind in columns}).value(tree)
+        if found.type in ("null", "interval"):
+            raise RuleError("is no value of a record; name a column")
+        return found
 
 
-def _quoted(text: str) -> str:
-    return repr(text) if len(text) <= MAX_TEXT else shown(text)
+@lru_cache(maxsize=1_000)
+def _compiled_column(
+    text: str, columns: tuple[tuple[str, str], ...], kind: Kind, table: str
+) -> ValueSql:
+    with errors_of(text):
+        tree = parse_expression(text)
+        found = ColumnCheck(dict(columns)).kind(tree)
+        if found != kind:
+            fix = "declare a type that fits, or cast it"
+            raise RuleError(f"is of kind {found}, but the column's type is of kind {kind}; {fix}")
+        named = {name: ValueSql(f"`{table}`.`{name}`", its_type) for name, its_type in columns}
+        # A landed time may lie beyond the year 9999, which a stored one does not.
+        in_years = {
+            name: _tried(_within_years(column.sql), column.type, [column])
+            for name, column in named.items()
+            if column.type in ("date", "timestamp")
+        }
+        return _Writer(named | in_years).value(tree)
 
 
-class _Typed:
+class _Writer:
     """Writes the SQL of each node of a tree that the grammar has checked."""
 
-    def __init__(self, columns: Mapping[str, str]) -> None:
-        self._columns = columns
+    def __init__(self, columns: Mapping[str, ValueSql]) -> None:
         self._writers: dict[type[exp.Expr], Callable[[exp.Expr], ValueSql]] = {
-            exp.Column: lambda node: ValueSql(f"`{node.name}`", self._columns[node.name]),
+            exp.Column: lambda node: columns[node.name],
             exp.Literal: _literal,
             exp.Boolean: lambda node: ValueSql(str(node.this).upper(), "boolean"),
-            exp.Null: lambda _: ValueSql("NULL", "null"),
+            exp.Null: lambda _: _NULL,
             exp.Interval: lambda node: ValueSql(node.sql("spark"), "interval"),
             exp.Paren: lambda node: self.value(node.this),
             exp.Not: lambda node: self._boolean("(NOT {})", node.this),
             exp.Is: self._is,
             exp.In: self._in,
             exp.Between: self._between,
-            **dict.fromkeys((exp.And, exp.Or, *COMPARISONS), self._joined),
+            **dict.fromkeys((exp.And, exp.Or), self._joined),
+            **dict.fromkeys(COMPARISONS, self._comparison),
             **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Mod), self._arithmetic),
             exp.Div: self._division,
             exp.Neg: lambda node: self._sign("(-{})", node),
-            exp.Abs: lambda node: self._sign("abs({})", node),
+            exp.Abs: lambda node: self._sign("ABS({})", node),
             exp.Round: self._round,
             **dict.fromkeys((exp.Floor, exp.Ceil), self._whole),
-            **dict.fromkeys(_PARTS_OF_TIME, self._part_of_time),
-            exp.TsOrDsToDate: lambda node: self._cast_to("DATE", "date", node.this),
-            exp.AtTimeZone: self._local_time,
-            exp.Cast: self._cast,
-            exp.TryCast: self._cast,
-            exp.Case: self._case,
-            exp.If: self._if,
+            **dict.fromkeys(_WHOLE_PARTS, self._whole_part),
+            exp.TsOrDsToDate: self._date,
+            **dict.fromkeys((exp.Cast, exp.TryCast), self._cast),
+            **dict.fromkeys((exp.Case, exp.If), self._case),
             **dict.fromkeys((exp.Coalesce, exp.Least, exp.Greatest), self._one_of),
+            **dict.fromkeys(_CALLS, self._call),
+            exp.Replace: self._replace,
+            exp.Concat: self._concat,
         }
 
     def value(self, node: exp.Expr) -> ValueSql:
         found = self._writers[type(node)](node)
         if len(found.sql) + len(found.fails or "") > _MOST_SQL:
-            raise RuleError("is too long for Spark; split it up")
+            raise RuleError("is too long for Spark; split it up into derived columns")
         return found
 
     def _values(self, *nodes: exp.Expr) -> list[ValueSql]:
@@ -180,7 +238,7 @@ class _Typed:
         values = self._values(*nodes)
         return ValueSql(form.format(*(value.sql for value in values)), "boolean", _any(values))
 
-    def _joined(self, node: exp.Expr) -> ValueSql:
+    def _comparison(self, node: exp.Expr) -> ValueSql:
         return self._boolean(f"({{}} {_SIGNS[type(node)]} {{}})", node.this, node.expression)
 
     def _is(self, node: exp.Expr) -> ValueSql:
@@ -194,11 +252,23 @@ class _Typed:
         bounds = (node.args["low"], node.args["high"])
         return self._boolean("({} BETWEEN {} AND {})", node.this, *bounds)
 
+    def _joined(self, node: exp.Expr) -> ValueSql:
+        """`and` and `or`: the right side is not computed where the left decides."""
+        left, right = self._values(node.this, node.expression)
+        sign, goes_on = (
+            ("AND", left.sql) if isinstance(node, exp.And) else ("OR", f"NOT {left.sql}")
+        )
+        fails = left.fails
+        if right.fails:
+            fails = _either(fails, f"(COALESCE({goes_on}, TRUE) AND {right.fails})")
+        return ValueSql(f"({left.sql} {sign} {right.sql})", "boolean", fails)
+
     def _arithmetic(self, node: exp.Expr) -> ValueSql:
         left, right = self._values(node.this, node.expression)
         if "interval" in (left.type, right.type):
             time, step = (right, left) if left.type == "interval" else (left, right)
-            return _tried(f"{_TRIED[type(node)]}({time.sql}, {step.sql})", "timestamp", [left])
+            moved = f"{_TRIED[type(node)]}({time.sql}, {step.sql})"
+            return _tried(_within_years(moved), "timestamp", [time])
         kind = _result_type(type(node), left, right)
         operands = [left, right]
         if kind in ("bigint", "double"):
@@ -210,7 +280,7 @@ class _Typed:
             ]
         first, second = (operand.sql for operand in operands)
         if isinstance(node, exp.Mod):
-            return ValueSql(f"({first} % nullif({second}, 0))", kind, _any(operands))
+            return ValueSql(f"({first} % NULLIF({second}, 0))", kind, _any(operands))
         if kind == "bigint":
             return _tried(f"{_TRIED[type(node)]}({first}, {second})", kind, operands)
         return ValueSql(f"({first} {_SIGNS[type(node)]} {second})", kind, _any(operands))
@@ -218,12 +288,12 @@ class _Typed:
     def _division(self, node: exp.Expr) -> ValueSql:
         operands = [_as("double", each) for each in self._values(node.this, node.expression)]
         first, second = (operand.sql for operand in operands)
-        return ValueSql(f"({first} / nullif({second}, 0D))", "double", _any(operands))
+        return ValueSql(f"({first} / NULLIF({second}, 0D))", "double", _any(operands))
 
     def _sign(self, form: str, node: exp.Expr) -> ValueSql:
         value = self.value(node.this)
         if value.type == "bigint" and not isinstance(node.this, exp.Literal):
-            return _tried(form.format(f"nullif({value.sql}, {_LEAST_BIGINT})"), "bigint", [value])
+            return _tried(form.format(f"NULLIF({value.sql}, {_LEAST_BIGINT})"), "bigint", [value])
         return ValueSql(form.format(value.sql), value.type, value.fails)
 
     def _round(self, node: exp.Expr) -> ValueSql:
@@ -231,82 +301,69 @@ class _Typed:
         value, decimals = self.value(node.this), node.args.get("decimals")
         places = 0 if decimals is None else whole_number(decimals) or 0
         if value.type == "double":
-            return ValueSql(f"round({value.sql}, {places})", "double", value.fails)
-        if value.type == "null":
-            return value
+            return ValueSql(f"ROUND({value.sql}, {places})", "double", value.fails)
         precision, scale = _digits(value)
         if places >= scale:
             return value
         kept = max(places, 0)
         exact = _decimal(max(precision - scale, -places) + kept + 1, kept)
         if value.type != "bigint":
-            return ValueSql(f"round({value.sql}, {places})", exact, value.fails)
+            return ValueSql(f"ROUND({value.sql}, {places})", exact, value.fails)
         # A whole number near the bounds of a bigint can round to one beyond them.
-        sql = f"round(CAST({value.sql} AS decimal({precision},0)), {places})"
-        return _tried(f"try_cast({sql} AS BIGINT)", "bigint", [value])
+        sql = f"ROUND(CAST({value.sql} AS decimal({precision},0)), {places})"
+        return _tried(f"TRY_CAST({sql} AS BIGINT)", "bigint", [value])
 
     def _whole(self, node: exp.Expr) -> ValueSql:
-        value = self.value(node.this)
-        sql = f"{_NAMES[type(node)]}({value.sql})"
+        value, name = self.value(node.this), _NAMES[type(node)]
         if value.type == "double":
             # Spark's floor of a large number is the largest bigint.
-            beyond = f"({value.sql} IS NOT NULL AND try_cast({value.sql} AS BIGINT) IS NULL)"
-            return ValueSql(sql, "bigint", _either(value.fails, beyond))
-        if value.type == "bigint":
-            return value
+            fitting = f"CASE WHEN TRY_CAST({value.sql} AS BIGINT) IS NOT NULL THEN {value.sql} END"
+            return _tried(f"{name}({fitting})", "bigint", [value])
         precision, scale = _digits(value)
-        return ValueSql(sql, _decimal(precision - scale + 1, 0), value.fails)
+        if scale == 0:
+            return value
+        return ValueSql(f"{name}({value.sql})", _decimal(precision - scale + 1, 0), value.fails)
 
-    def _part_of_time(self, node: exp.Expr) -> ValueSql:
-        # sqlglot wraps the operand of year() and the like.
+    def _whole_part(self, node: exp.Expr) -> ValueSql:
+        # sqlglot wraps the operand of year() and the like; Spark takes the column itself.
         inner = node.this.this if isinstance(node.this, exp.TsOrDsToDate) else node.this
         value = self.value(inner)
-        sql = f"CAST({_PARTS_OF_TIME[type(node)]}({value.sql}) AS BIGINT)"
+        sql = f"CAST({_WHOLE_PARTS[type(node)]}({value.sql}) AS BIGINT)"
         return ValueSql(sql, "bigint", value.fails)
 
-    def _local_time(self, node: exp.Expr) -> ValueSql:
+    def _date(self, node: exp.Expr) -> ValueSql:
         value = self.value(node.this)
-        zone = node.args["zone"].sql("spark")
-        return ValueSql(f"from_utc_timestamp({value.sql}, {zone})", "timestamp", value.fails)
-
-    def _cast_to(self, target: str, kind: str, node: exp.Expr) -> ValueSql:
-        value = self.value(node)
-        return ValueSql(f"CAST({value.sql} AS {target})", kind, value.fails)
+        return ValueSql(f"CAST({value.sql} AS DATE)", "date", value.fails)
 
     def _cast(self, node: exp.Expr) -> ValueSql:
-        target = node.args["to"].this
-        if target in (exp.DType.DATE, exp.DType.DOUBLE):
-            return self._cast_to(target.name, target.name.lower(), node.this)
-        if target not in (exp.DType.BIGINT, exp.DType.INT):
-            return self._cast_to("TIMESTAMP", "timestamp", node.this)
-        value = self.value(node.this)
-        if value.type == "bigint" and target is exp.DType.BIGINT:
+        value, (name, kind) = self.value(node.this), cast_type(node)
+        if name.lower() == value.type:
             return value
-        return _tried(f"CAST(try_cast({value.sql} AS {target.name}) AS BIGINT)", "bigint", [value])
+        is_tried, is_text = bool(node.args.get("safe")), value.type == "string"
+        is_time = kind in ("date", "timestamp")
+        if is_text and is_time and (is_tried or not isinstance(node.this, exp.Literal)):
+            # Spark's date cast ignores any text after the date.
+            is_time_text = f"TRY_CAST({value.sql} AS TIMESTAMP) IS NOT NULL"
+            cast = _within_years(f"TRY_CAST({value.sql} AS {name})")
+            is_full = f"{value.sql} RLIKE {_FULL_DATE}"
+            sql = f"(CASE WHEN {is_full} AND {is_time_text} THEN {cast} END)"
+        elif is_time or kind == "string" or (name == "DOUBLE" and not is_text):
+            return ValueSql(f"CAST({value.sql} AS {name})", name.lower(), value.fails)
+        else:
+            sql = f"TRY_CAST({value.sql} AS {name})"
+        if name == "INT":
+            sql, name = f"CAST({sql} AS BIGINT)", "BIGINT"
+        found = _tried(sql, name.lower(), [value])
+        return replace(found, fails=value.fails) if is_tried else found
 
     def _case(self, node: exp.Expr) -> ValueSql:
-        branches = [(branch.this, branch.args["true"]) for branch in node.args["ifs"]]
-        return self._branches(branches, node.args.get("default"))
-
-    def _if(self, node: exp.Expr) -> ValueSql:
-        return self._branches([(node.this, node.args["true"])], node.args.get("false"))
-
-    def _branches(
-        self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None
-    ) -> ValueSql:
-        conditions = self._values(*(condition for condition, _ in branches))
-        results = _alike(self._values(*(result for _, result in branches), default or exp.Null()))
-        *taken, otherwise = results
-        sql, fails = "CASE", "CASE"
-        for condition, result in zip(conditions, taken, strict=True):
-            sql += f" WHEN {condition.sql} THEN {result.sql}"
-            if condition.fails:
-                fails += f" WHEN {condition.fails} THEN TRUE"
-            fails += f" WHEN {condition.sql} THEN {result.fails or 'FALSE'}"
-        sql = f"{sql} ELSE {otherwise.sql} END"
-        if not _any([*conditions, *results]):
-            return ValueSql(sql, otherwise.type)
-        return ValueSql(sql, otherwise.type, f"{fails} ELSE {otherwise.fails or 'FALSE'} END")
+        is_case = isinstance(node, exp.Case)
+        branches = node.args["ifs"] if is_case else [node]
+        otherwise = node.args.get("default" if is_case else "false")
+        conditions = self._values(*(branch.this for branch in branches))
+        results = self._values(*(branch.args["true"] for branch in branches))
+        *taken, other = _alike([*results, _NULL if otherwise is None else self.value(otherwise)])
+        return case_of(list(zip(conditions, taken, strict=True)), other)
 
     def _one_of(self, node: exp.Expr) -> ValueSql:
         values = _alike(self._values(node.this, *node.expressions))
@@ -317,8 +374,62 @@ class _Typed:
         # A value is computed only where all earlier values are null.
         for value in reversed(values):
             later = f"({value.sql} IS NULL AND {fails})" if fails else None
-            fails = _either(value.fails, later) if value.fails else later
+            fails = _either(value.fails, later)
         return ValueSql(sql, values[0].type, fails)
+
+    def _call(self, node: exp.Expr) -> ValueSql:
+        name, arguments = _CALLS[type(node)]
+        operands = [node.args[each] for each in arguments if node.args.get(each) is not None]
+        values = [
+            # Spark's numbers of characters have 32 bits.
+            replace(self.value(each), sql=each.sql("spark"))
+            if isinstance(each, exp.Literal)
+            else self.value(each)
+            for each in operands
+        ]
+        is_boolean = TEXT_ARGUMENTS.get(type(node), ("",))[0] == "boolean"
+        sql = f"{name}({', '.join(value.sql for value in values)})"
+        return ValueSql(sql, "boolean" if is_boolean else values[0].type, _any(values))
+
+    def _replace(self, node: exp.Expr) -> ValueSql:
+        call, operands = self._call(node), (node.this, node.expression, node.args["replacement"])
+        _, old, new = operands
+        are_literals = isinstance(old, exp.Literal) and isinstance(new, exp.Literal)
+        if are_literals and len(new.name.encode()) <= len(old.name.encode()):
+            return call  # the text does not grow
+        text, searched, written = (operand.sql for operand in self._values(*operands))
+        replaced = f"OCTET_LENGTH({text}) - OCTET_LENGTH(REPLACE({text}, {searched}, ''))"
+        times = f"(({replaced}) DIV NULLIF(OCTET_LENGTH({searched}), 0))"
+        return _bounded(call, f"({times} * OCTET_LENGTH({written}))")
+
+    def _concat(self, node: exp.Expr) -> ValueSql:
+        values = self._values(*_joined_texts(node))
+        joined = f"CONCAT({', '.join(value.sql for value in values)})"
+        # 0L: the sum of lengths of 32 bits would overflow.
+        lengths = [f"(0L + OCTET_LENGTH({value.sql}))" for value in values]
+        return _bounded(ValueSql(joined, "string", _any(values)), _total(["0L", *lengths]))
+
+
+_NULL = ValueSql("NULL", "null")
+
+
+def case_of(branches: Sequence[tuple[ValueSql, ValueSql]], otherwise: ValueSql = _NULL) -> ValueSql:
+    """The value of the first branch whose condition is true; it alone is computed.
+
+    Args:
+        branches: Conditions with values of one type.
+        otherwise: The value where no condition is true.
+    """
+    sql, fails = "CASE", "CASE"
+    for condition, value in branches:
+        sql += f" WHEN {condition.sql} THEN {value.sql}"
+        if condition.fails:
+            fails += f" WHEN {condition.fails} THEN TRUE"
+        fails += f" WHEN {condition.sql} THEN {value.fails or 'FALSE'}"
+    found = ValueSql(f"({sql} ELSE {otherwise.sql} END)", branches[0][1].type)
+    if not _any([otherwise, *(value for branch in branches for value in branch)]):
+        return found
+    return replace(found, fails=f"({fails} ELSE {otherwise.fails or 'FALSE'} END)")
 
 
 def _literal(node: exp.Expr) -> ValueSql:
@@ -334,18 +445,45 @@ def _literal(node: exp.Expr) -> ValueSql:
     return ValueSql(f"CAST({whole or '0'}.{decimals or '0'} AS {kind})", kind)
 
 
+def _joined_texts(node: exp.Expr) -> list[exp.Expr]:
+    """The texts that a `concat` joins, those of a `concat` within it among them."""
+    found: list[exp.Expr] = []
+    for operand in node.expressions:
+        inner = operand.unnest()
+        found += _joined_texts(inner) if isinstance(inner, exp.Concat) else [operand]
+    return found
+
+
+def _total(numbers: Sequence[str]) -> str:
+    """A sum whose SQL is nested as little as possible: Spark's parser needs stack per level."""
+    if len(numbers) == 1:
+        return numbers[0]
+    half = (len(numbers) + 1) // 2
+    return f"({_total(numbers[:half])} + {_total(numbers[half:])})"
+
+
+def _bounded(text: ValueSql, length: str) -> ValueSql:
+    """Fails where a text would be too long, before Spark makes it."""
+    is_long = f"{length} > {_MOST_BYTES}"
+    sql = f"(CASE WHEN {is_long} THEN NULL ELSE {text.sql} END)"
+    return ValueSql(sql, text.type, _either(text.fails, f"COALESCE({is_long}, FALSE)"))
+
+
+def _within_years(time: str) -> str:
+    """Null beyond the year 9999, where Spark's functions of times may overflow."""
+    return f"(CASE WHEN YEAR({time}) BETWEEN 1 AND 9999 THEN {time} END)"
+
+
 def _tried(sql: str, kind: str, operands: Sequence[ValueSql]) -> ValueSql:
     """The SQL of an operation that is null where the result does not fit."""
     known = " AND ".join(f"{operand.sql} IS NOT NULL" for operand in operands)
     return ValueSql(sql, kind, _either(_any(operands), f"({known} AND {sql} IS NULL)"))
 
 
-def _any(values: Sequence[ValueSql]) -> str | None:
+def _any(values: Iterable[ValueSql]) -> str | None:
     """The condition that one of the values fails."""
-    found: str | None = None
-    for value in values:
-        found = _either(found, value.fails) if value.fails else found
-    return found
+    found = list(dict.fromkeys(value.fails for value in values if value.fails))
+    return f"({' OR '.join(found)})" if len(found) > 1 else found[0] if found else None
 
 
 def _either(first: str | None, second: str | None) -> str | None:
@@ -353,8 +491,8 @@ def _either(first: str | None, second: str | None) -> str | None:
 
 
 def _as(kind: str, value: ValueSql) -> ValueSql:
-    if value.type == kind:
-        return value
+    if value.type in (kind, "null"):
+        return replace(value, type=kind)
     return ValueSql(f"CAST({value.sql} AS {kind.upper()})", kind, value.fails)
 
 
@@ -362,8 +500,8 @@ def _alike(values: Sequence[ValueSql]) -> list[ValueSql]:
     """The values, cast to one type that holds all of them."""
     known = [value for value in values if value.type != "null"]
     kinds = {value.type for value in known}
-    if len(kinds) <= 1:
-        kind = kinds.pop() if kinds else "null"
+    if len(kinds) == 1:
+        kind = kinds.pop()
     elif "double" in kinds:
         kind = "double"
     else:

@@ -13,7 +13,7 @@ from windows_pipeline.aggregates import (
     parse_aggregate,
 )
 from windows_pipeline.alerts.rule_sql import RuleError
-from windows_pipeline.alerts.value_sql import ValueSql, canonical, compile_value
+from windows_pipeline.alerts.value_sql import ValueSql, canonical, case_of, compile_value
 
 _FAILED = "_failed_"
 """The prefix of the columns that count the records for which an expression fails."""
@@ -75,13 +75,7 @@ def value_of(aggregate: Aggregate, columns: Mapping[str, str]) -> ValueSql:
             f"{aggregate.condition!r}: must be a boolean after where, not of type "
             f"{condition.type}; compare it, as in 'x > 3'"
         )
-    fails = None
-    if condition.fails or value.fails:
-        fails = (
-            f"CASE WHEN {condition.fails or 'FALSE'} THEN TRUE "
-            f"WHEN {condition.sql} THEN {value.fails or 'FALSE'} ELSE FALSE END"
-        )
-    return ValueSql(f"CASE WHEN {condition.sql} THEN {value.sql} END", value.type, fails)
+    return case_of([(condition, value)])
 
 
 def failure_of(aggregate: Aggregate, result_type: str) -> str | None:

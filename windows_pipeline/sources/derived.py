@@ -37,7 +37,9 @@ def with_derived(
     """
     for name, derived in source.derived.items():
         kind, sql = derived.type, derived.sql(TYPED)
-        computed = records.withColumns({_VALUE: F.expr(sql.value), _FAILS: F.expr(sql.fails)})
+        computed = records.withColumns(
+            {_VALUE: F.expr(sql.sql), _FAILS: F.expr(sql.fails or "FALSE")}
+        )
         value = F.col(_VALUE)
         fitting = _fitting(value, kind, typed)
         fails = F.col(_FAILS) | (value.isNotNull() & fitting.isNull())

@@ -78,10 +78,13 @@ def value_of(expression: Expression, record: Mapping[str, Any]) -> Any:
         case ("case", condition, left, right):
             return value_of(left if value_of(condition, record) else right, record)
         case ("and", left, right):
-            both = (value_of(left, record), value_of(right, record))
-            if False in both:
+            first = value_of(left, record)
+            if first is False:
                 return False
-            return None if None in both else True
+            second = value_of(right, record)
+            if second is False:
+                return False
+            return None if None in (first, second) else True
         case (name, *operands):
             values = [value_of(operand, record) for operand in operands]
             return None if None in values else _fitting(_OF_VALUES[name](*values))

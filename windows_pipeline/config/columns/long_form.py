@@ -17,8 +17,8 @@ from pydantic import (
     field_serializer,
 )
 
-from windows_pipeline.alerts.column_sql import ColumnSql, compile_column
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read
+from windows_pipeline.alerts.value_sql import ValueSql, compile_column
 from windows_pipeline.config.columns.json_path import Path, parse_path, path_text
 from windows_pipeline.config.fields import ColumnType, Day, Text, Zone
 from windows_pipeline.config.strict import Strict
@@ -113,7 +113,7 @@ class Derived(NamedTuple):
     type: str
     readable: Mapping[str, str]
 
-    def sql(self, table: str) -> ColumnSql:
+    def sql(self, table: str) -> ValueSql:
         """Compiles the expression to SQL over a struct that has the columns.
 
         Raises:
