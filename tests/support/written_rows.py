@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import yaml
 
 from tests.support.oracle.aggregates import Value
@@ -129,6 +130,12 @@ KEY_OF: dict[str, Callable[[Record], str | None]] = {
 def passes(record: Record) -> bool:
     delay = record.values["dep_delay"]
     return isinstance(delay, float) and delay > LEAST_DELAY
+
+
+def passing_rows(rows: pa.Table, *_: object) -> list[bool]:
+    """A store's filter: what Spark says of rows of raw_events."""
+    delays = rows["dep_delay"].to_pylist()
+    return [delay is not None and delay > LEAST_DELAY for delay in delays]
 
 
 def stored_key(keyed: str, key: str | None) -> object:

@@ -23,9 +23,12 @@ from tests.support.strategies import (
 )
 from tests.support.written_cases import EPOCH, FIRST_DAY, MS, write_case
 from tests.support.written_flights import FILTERED, MINUTE, NOON, OWN_KEY, flights, window
+from tests.support.written_rows import passing_rows
 from tests.support.written_tables import write_rows
+from windows_pipeline.query import WindowStore
 from windows_pipeline.query.records.explain import Explainer
 from windows_pipeline.query.records.explained import Explanation, Fate
+from windows_pipeline.query.tables.local import UnreadableTableError
 
 DEFINITIONS: dict[str, Any] = {
     "sliding": sliding_definitions,
@@ -112,20 +115,17 @@ def test_records_of_a_time_or_an_offset_are_listed_up_to_a_limit(tmp_path: Path)
     assert not found.are_more
 
 
-def test_a_filter_lets_records_out_or_leaves_the_question_to_spark(tmp_path: Path) -> None:
-    """Rule A9."""
-    store = flights(tmp_path, FILTERED).store
+def test_a_filter_lets_records_out(tmp_path: Path) -> None:
+    """Rule A9: only Spark evaluates it, so a store without a session says so."""
+    project = flights(tmp_path, FILTERED)
+    store = WindowStore(project.pipeline, "hourly", project.warehouse, row_filter=passing_rows)
     out = store.explain("JFK", NOON)
     assert fates(out) == [(0, "filtered_out", [])]
     assert out.records[0].reason == "it does not pass the filter: dep_delay > 5"
     assert fates(store.explain("JFK", NOON + 30 * MINUTE)) == [(1, "counted", [-30, 0])]
-    (tmp_path / "spark").mkdir()
-    asking = flights(
-        tmp_path / "spark", FILTERED.replace("dep_delay > 5", "abs(dep_delay) > 5")
-    ).store
-    unsure = asking.explain("JFK", NOON)
-    assert fates(unsure) == [(0, "undecided", [-60, -30, 0])]
-    assert "only Spark can decide whether it passes the filter: abs(dep" in unsure.records[0].reason
+    with pytest.raises(UnreadableTableError, match=r"only Spark evaluates a filter.*dep_delay > 5"):
+        project.store.explain("JFK", NOON)
+    assert project.store.explain("EWR", NOON).records == ()
 
 
 def test_records_are_found_by_the_key_of_the_definition(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ def trace(
     """Shows an alert's window: its records, why it is final, and what was corrected.
 
     Name the window by the id of its alert, or by KEY and TIME. TIME must be the exact end where
-    only Spark can evaluate the windows' filter or read the tables.
+    only Spark can read the tables.
     """
     if (alert is None) == (key is None or window_end is None) or (alert and key is not None):
         raise typer.BadParameter("name the window by KEY and TIME, or by --alert alone")
@@ -257,12 +257,14 @@ def trace(
         if key is None or window_end is None:
             raised = raised_alert(settings, found, alert or "", windows)
             name, key, instant = raised.windows_name, key_text(raised.key), raised.end
-            trace_alert(settings, found, raised, limit, as_json=as_json)
+            trace_alert(context, settings, found, raised, limit, as_json=as_json)
         else:
             instant = parsed_instant("TIME", window_end)
             name = chosen_windows(found, windows)
             row = NamedRow(partition, offset, row_day)
-            trace_window(settings, found, name, key, window_end, row, limit, as_json=as_json)
+            trace_window(
+                context, settings, found, name, key, window_end, row, limit, as_json=as_json
+            )
     except NoTableError:
         raise
     except UnreadableTableError as error:
@@ -273,7 +275,7 @@ def trace(
     else:
         return
     if as_json:
-        raise ValueError("--json: needs windows that can be read without Spark; leave it out")
+        raise ValueError("--json: needs tables that can be read without Spark; leave it out")
     begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {instant}")
     from windows_pipeline.cli.questions.trace_by_spark import list_records
 

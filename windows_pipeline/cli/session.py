@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -21,6 +22,8 @@ from windows_pipeline.text.references import without_values
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from windows_pipeline.config import Windows
+    from windows_pipeline.query.tables.readable import RowFilter
     from windows_pipeline.settings import Settings
 
 StartSession = Callable[["Settings"], "SparkSession"]
@@ -86,12 +89,42 @@ def begin(context: typer.Context, text: str) -> Status:
         The status, to name the next steps.
     """
     call = invocation(context)
-    try:
-        context.with_resource(call.log.captured())
-    except OSError as error:
-        say("warning", f"no log is written, and messages of Spark follow: {error}")
+    _capture(call, context.with_resource)
     lines = ERRORS if call.is_verbose else None
     return context.with_resource(Status(CONSOLE, text, lines))
+
+
+def _capture(call: Invocation, enter: Callable[[AbstractContextManager[None]], None]) -> None:
+    try:
+        enter(call.log.captured())
+    except OSError as error:
+        say("warning", f"no log is written, and messages of Spark follow: {error}")
+
+
+@contextmanager
+def reading(
+    context: typer.Context, settings: Settings, windows: Windows, text: str
+) -> Iterator[RowFilter | None]:
+    """Shows what a command reads; evaluates a definition's filter, which needs Spark.
+
+    Yields:
+        What evaluates the filter, by a session that its first call starts; None without a filter.
+    """
+    with ExitStack() as stack:
+        if windows.where is None:
+            stack.enter_context(Status(CONSOLE, text))
+            yield None
+            return
+        _capture(invocation(context), stack.enter_context)
+        status = stack.enter_context(Status(CONSOLE, text))
+
+        def passing(*args: Any) -> list[bool]:
+            from windows_pipeline.query.tables.spark import SparkTables
+
+            status.update(f"{text}; Spark evaluates the filter")
+            return SparkTables(session(context, settings)).passing(*args)
+
+        yield passing
 
 
 def session(context: typer.Context, settings: Settings) -> SparkSession:

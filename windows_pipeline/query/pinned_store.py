@@ -13,7 +13,7 @@ from windows_pipeline.query.pinned_windows import PinnedWindows, Which, table_of
 from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.query.tables.keys import KeyColumn, KeyRange
 from windows_pipeline.query.tables.local import LocalTable
-from windows_pipeline.query.tables.readable import OpenTable
+from windows_pipeline.query.tables.readable import OpenTable, RowFilter
 from windows_pipeline.query.tables.wanted_files import Span
 from windows_pipeline.windows import SessionWindows
 
@@ -34,6 +34,7 @@ class PinnedStore:
         version: int | None = None,
         most_rows: int = _MOST_ROWS,
         open_table: OpenTable = LocalTable,
+        row_filter: RowFilter | None = None,
     ) -> None:
         """Opens the table of a pipeline's windows; `open` finds the pipeline by its name.
 
@@ -45,6 +46,7 @@ class PinnedStore:
             version: The table's version; None for the newest.
             most_rows: How many rows of the table to have in memory at a time.
             open_table: Opens tables; without Spark by default.
+            row_filter: What evaluates the definition's filter, for `explain` and `trace`.
 
         Raises:
             NoTableError: The table does not exist.
@@ -67,6 +69,7 @@ class PinnedStore:
         self._which = table
         self._most_rows = most_rows
         self._open_table = open_table
+        self._row_filter = row_filter
         spec = table_of(pipeline, windows_name, warehouse, table)
         if spec is None:
             raise ValueError(
@@ -117,10 +120,10 @@ class PinnedStore:
         project: str | Path = ".",
         version: int | None = None,
     ) -> Self:
-        """Opens the windows of a pipeline with Spark, for tables that only Spark can open.
+        """Opens the windows of a pipeline with Spark: for tables that only it opens, and filters.
 
-        The store returns the same rows as that of `open`, but `explain` and `trace` read local
-        tables only.
+        The store returns the same rows as that of `open`. `explain` and `trace` read local tables
+        only; where the definition has a filter, Spark evaluates it.
 
         Args:
             spark: The session.
@@ -139,7 +142,7 @@ class PinnedStore:
         # Imported by name, as stores must also work where pyspark is not installed.
         tables = import_module("windows_pipeline.query.tables.spark").SparkTables(spark)
         found = declared_windows(pipeline, windows_name, project)
-        return cls(*found, table, version=version, open_table=tables)
+        return cls(*found, table, version=version, open_table=tables, row_filter=tables.passing)
 
     @property
     def name(self) -> str:

@@ -251,14 +251,16 @@ class WindowStore(PinnedStore):
         Raises:
             NoTableError: A table does not exist.
             TableDamagedError: A file of a table is damaged.
-            UnreadableTableError: Only Spark can read a table, or can
-                decide whether a record passes the definition's filter.
+            UnreadableTableError: Only Spark can read a table, or the definition has a filter and
+                the store no session.
             ValueError: The store is not of the table `final`.
         """
         if self._which != "final":
             self._refuse("trace", "only a closed window has records that stay", "the table final")
         keys = self._one(window.key)
-        found = records_of_window(self._pipeline, self._name, self._warehouse, window, keys)
+        found = records_of_window(
+            self._pipeline, self._name, self._warehouse, window, keys, self._row_filter
+        )
         history = self.history(window.key, window.start)
         row = {name: window.other[name] for name in self._windows.row_key}
         before, after = self._beside(keys, window)
@@ -294,13 +296,14 @@ class WindowStore(PinnedStore):
             limit: The greatest number of records.
 
         Raises:
+            UnreadableTableError: Only Spark can read a table, or the definition has a filter and
+                the store no session.
             ValueError: An argument is wrong.
         """
         last = event_time if event_time_to is None else event_time_to
         for name, instant in (("event_time", event_time), ("event_time_to", last)):
             self._instant(instant, name)
-        explainer = Explainer(self._pipeline, self._name, self._warehouse)
-        return explainer.at(key, event_time, last, limit)
+        return self._explainer().at(key, event_time, last, limit)
 
     def explain_arrival(
         self,
@@ -318,8 +321,10 @@ class WindowStore(PinnedStore):
             arrival_unit: The arrival day; None for each day that has the offset.
             limit: The greatest number of records.
         """
-        explainer = Explainer(self._pipeline, self._name, self._warehouse)
-        return explainer.arrived(source_partition, offset, arrival_unit, limit)
+        return self._explainer().arrived(source_partition, offset, arrival_unit, limit)
+
+    def _explainer(self) -> Explainer:
+        return Explainer(self._pipeline, self._name, self._warehouse, self._row_filter)
 
     def _row(self, keys: KeyRange, window: StoredWindow) -> pa.Table:
         """The table's row of a window."""

@@ -1,4 +1,4 @@
-"""The command `explain`: which windows count a record, or why none does; without Spark."""
+"""The command `explain`: which windows count a record, or why none does."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from windows_pipeline.cli.arguments import (
     parsed_day,
     parsed_span,
 )
+from windows_pipeline.cli.session import reading
 from windows_pipeline.cli.terminal.console import CONSOLE, printable
 from windows_pipeline.cli.terminal.printed import say
-from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.text.counts import counted
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
@@ -31,6 +31,7 @@ _OF_WINDOWS = ("start", "end", "record_count", "closed", "watermark")
 
 
 def explain(
+    context: typer.Context,
     pipeline: PipelineName,
     key: Annotated[
         str | None,
@@ -71,10 +72,11 @@ def explain(
     arrival_unit = None if day is None else parsed_day("--day", day)
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
-    with Status(CONSOLE, f"{pipeline} {name}: reading"):
+    text = f"{pipeline} {name}: reading"
+    with reading(context, settings, found.windows[name], text) as row_filter:
         from windows_pipeline.query.records.explain import Explainer
 
-        explainer = Explainer(found, name, settings.warehouse)
+        explainer = Explainer(found, name, settings.warehouse, row_filter)
         if offset is not None:
             asked = f"offset {offset:,} of source partition {partition or '0'}"
             answer = explainer.arrived(partition or "0", offset, arrival_unit, limit)

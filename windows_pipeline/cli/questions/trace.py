@@ -1,4 +1,4 @@
-"""Leads from an alert's window to its records, without Spark: `trace`."""
+"""Leads from an alert's window to its records: `trace`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import typer
 
 from windows_pipeline.cli.arguments import chosen_windows, parsed_span
+from windows_pipeline.cli.session import reading
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.rows import json_rows, json_value, print_grid
@@ -46,6 +47,7 @@ class NamedRow(NamedTuple):
 
 
 def trace_window(
+    context: typer.Context,
     settings: Settings,
     pipeline: Pipeline,
     windows_name: str,
@@ -59,6 +61,7 @@ def trace_window(
     """Prints a final window of a key with its records, why it is final, and what became of it.
 
     Args:
+        context: The command's context.
         settings: Where the tables lie.
         pipeline: The pipeline.
         windows_name: The window definition.
@@ -76,9 +79,12 @@ def trace_window(
         raise ValueError(
             f"--offset: must be left out, as {windows_name} has no windows of rows; leave it out"
         )
-    store = WindowStore(pipeline, windows_name, settings.warehouse)
-    value = store.parsed_key(key, "KEY")
-    found = store.trace(_window(store, value, time, row))
+    with reading(
+        context, settings, pipeline.windows[windows_name], f"{pipeline.name}: reading"
+    ) as row_filter:
+        store = WindowStore(pipeline, windows_name, settings.warehouse, row_filter=row_filter)
+        value = store.parsed_key(key, "KEY")
+        found = store.trace(_window(store, value, time, row))
     if as_json:
         _print_json(found, None)
         return
@@ -101,7 +107,13 @@ def raised_alert(
 
 
 def trace_alert(
-    settings: Settings, pipeline: Pipeline, alert: FoundAlert, limit: int, *, as_json: bool
+    context: typer.Context,
+    settings: Settings,
+    pipeline: Pipeline,
+    alert: FoundAlert,
+    limit: int,
+    *,
+    as_json: bool,
 ) -> None:
     """Prints an alert, and its window as `trace_window` does.
 
@@ -109,8 +121,12 @@ def trace_alert(
         UnreadableTableError: Only Spark can read a table.
         ValueError: The window does not exist any more.
     """
-    store = WindowStore(pipeline, alert.windows_name, settings.warehouse)
-    found = store.trace(store.window_of(alert))
+    name = alert.windows_name
+    with reading(
+        context, settings, pipeline.windows[name], f"{pipeline.name}: reading"
+    ) as row_filter:
+        store = WindowStore(pipeline, name, settings.warehouse, row_filter=row_filter)
+        found = store.trace(store.window_of(alert))
     if as_json:
         _print_json(found, alert)
         return

@@ -1,4 +1,4 @@
-"""Prints the records of a window that only Spark can read: `trace` of some filters and tables."""
+"""Prints the records of a window where only Spark can read the tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of raw_events as a definition sees them, without Spark: its key, its filter (rule A9)."""
+"""Rows of raw_events as a definition sees them: by its key, and through its filter (rule A9)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.config import Pipeline, Windows
-from windows_pipeline.query.records.record_filter import passes
-from windows_pipeline.query.tables.arrow_values import FALSE, booleans, integer, python_rows, text
+from windows_pipeline.query.tables.arrow_values import FALSE, booleans, integer, text
 from windows_pipeline.query.tables.keys import KeyColumn, KeyRange
 from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
+from windows_pipeline.query.tables.readable import RowFilter
 from windows_pipeline.query.tables.wanted_files import Span, Wanted
 
 _EVENT_TIME = "event_time"
@@ -23,9 +23,16 @@ _EVENT_TIME = "event_time"
 class DefinitionRows:
     """The accepted records of a pipeline, for one definition."""
 
-    def __init__(self, raw: LocalTable, pipeline: Pipeline, windows: Windows) -> None:
-        """Takes the table raw_events, and the definition."""
+    def __init__(
+        self,
+        raw: LocalTable,
+        pipeline: Pipeline,
+        windows: Windows,
+        row_filter: RowFilter | None,
+    ) -> None:
+        """Takes the table raw_events, the definition, and what evaluates its filter."""
         self._raw, self._source, self._windows = raw, pipeline.source, windows
+        self._row_filter = row_filter
 
     @property
     def key_column(self) -> KeyColumn:
@@ -53,18 +60,10 @@ class DefinitionRows:
         """The rows of one key, within a span of event time, that pass the definition's filter.
 
         Raises:
-            UnreadableTableError: Only Spark can decide whether a row passes.
+            UnreadableTableError: The definition has a filter, and nothing evaluates it.
         """
         rows = self.of_key(keys, times)
-        if self._windows.where is None:
-            return rows
-        found = [self.passes(row) for row in python_rows(rows)]
-        if None in found:
-            raise UnreadableTableError(
-                "where: without Spark, a filter must have only comparisons, sums and 'in', but "
-                f"this one has more: {self._windows.where}; read its records with Spark"
-            )
-        return rows.filter(booleans([each is True for each in found]))
+        return rows.filter(booleans(self.passes(rows)))
 
     def of_arrival(self, partition: str, offset: int, day: date | None) -> Iterator[pa.Table]:
         """The rows with an offset of a source partition, one for each arrival day; file by file."""
@@ -85,10 +84,20 @@ class DefinitionRows:
             return {name: values[name] for name in names}
         return values[names[0]] if names else None
 
-    def passes(self, row: Mapping[str, Any]) -> bool | None:
-        """Whether a row passes the definition's filter; None if only Spark can decide."""
-        where = self._windows.where
-        return True if where is None else passes(str(where), self.values(row))
+    def passes(self, rows: pa.Table) -> list[bool]:
+        """Whether each row passes the definition's filter.
+
+        Raises:
+            UnreadableTableError: The definition has a filter, and nothing evaluates it.
+        """
+        if self._windows.where is None or rows.num_rows == 0:
+            return [True] * rows.num_rows
+        if self._row_filter is None:
+            raise UnreadableTableError(
+                f"where: only Spark evaluates a filter, and this definition has one: "
+                f"{self._windows.where}; open the store by WindowStore.on(spark, ...)"
+            )
+        return self._row_filter(rows, self._windows, self._source)
 
     def values(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row's values by the names of the source's columns."""

@@ -1,4 +1,4 @@
-"""Explains a record: the windows that count it, or why none does; without Spark (rule A5)."""
+"""Explains a record: the windows that count it, or why none does (rule A5)."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.arrow_values import microseconds, python_rows
 from windows_pipeline.query.tables.keys import KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
+from windows_pipeline.query.tables.readable import RowFilter
 from windows_pipeline.query.tables.wanted_files import Span, Wanted
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
 from windows_pipeline.windows import SessionWindows, TimeWindows
@@ -55,8 +56,20 @@ _LATE = {
 class Explainer:
     """Explains the records of a pipeline for one definition."""
 
-    def __init__(self, pipeline: Pipeline, windows_name: str, warehouse: str) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        windows_name: str,
+        warehouse: str,
+        row_filter: RowFilter | None = None,
+    ) -> None:
         """Opens the tables at their newest versions.
+
+        Args:
+            pipeline: The pipeline.
+            windows_name: The window definition.
+            warehouse: The folder of all tables.
+            row_filter: What evaluates the definition's filter; may be None without a filter.
 
         Raises:
             NoTableError: Nothing is ingested yet.
@@ -70,7 +83,9 @@ class Explainer:
         # The log is read first: rows that it lacks may come meanwhile, and wait.
         self._log = log_parts(source.arrival_log)
         self._times = RecordTimes(pipeline, self._log, self._spec.close_delay_ms)
-        self._rows = DefinitionRows(LocalTable(source.raw_events), pipeline, self._windows)
+        self._row_filter = row_filter
+        raw = LocalTable(source.raw_events)
+        self._rows = DefinitionRows(raw, pipeline, self._windows, row_filter)
         tables = window_tables(pipeline, windows_name, warehouse)
         self._late = _late_table(tables.late_records)
         self._current = self._pinned(tables.keyed_windows)
@@ -165,11 +180,16 @@ class Explainer:
 
     def _records(self, tables: Iterable[pa.Table]) -> Iterator[ExplainedRecord]:
         for rows in tables:
-            for row, met in zip(python_rows(rows), self._times.of(rows), strict=True):
-                yield self._record(row, met)
+            of_rows = zip(
+                python_rows(rows), self._times.of(rows), self._rows.passes(rows), strict=True
+            )
+            for row, met, passes in of_rows:
+                yield self._record(row, met, passes=passes)
 
-    def _record(self, row: Mapping[str, Any], met: MetTimes | None) -> ExplainedRecord:
-        fate, reason, windows = self._fate(row, met)
+    def _record(
+        self, row: Mapping[str, Any], met: MetTimes | None, *, passes: bool
+    ) -> ExplainedRecord:
+        fate, reason, windows = self._fate(row, met, passes=passes)
         return ExplainedRecord(
             key=self._rows.key(row),
             event_time=row["event_time"],
@@ -187,11 +207,10 @@ class Explainer:
         )
 
     def _fate(
-        self, row: Mapping[str, Any], met: MetTimes | None
+        self, row: Mapping[str, Any], met: MetTimes | None, *, passes: bool
     ) -> tuple[Fate, str, tuple[StoredWindow, ...]]:
         """A record's fate, the reason, and the windows that count it."""
-        is_in = self._rows.passes(row)
-        if is_in is False:
+        if not passes:
             return Fate.FILTERED_OUT, f"it does not pass the filter: {self._windows.where}", ()
         if met is None or self._current is None or row["arrival_unit"] in self._to_compute:
             return Fate.WAITING, self._waiting(row["arrival_unit"], met), ()
@@ -199,9 +218,6 @@ class Explainer:
         if reason is not None:
             return Fate(reason), _LATE[reason].format(close=_text(met.close_ms)), ()
         windows = self._counting(row, met)
-        if is_in is None:
-            text = f"only Spark can decide whether it passes the filter: {self._windows.where}"
-            return Fate.UNDECIDED, text, windows
         if windows:
             count = "1 window counts" if len(windows) == 1 else f"{len(windows):,} windows count"
             return Fate.COUNTED, f"{count} it{self._not_stored}", windows
@@ -262,13 +278,15 @@ class Explainer:
         held = self._current.found(Wanted(keys, holding(self._windows, at)))
         was_open = [each for each in held if _ms(each.end - last) >= met.close_ms]
         is_session = isinstance(self._spec, SessionWindows)
-        if is_session and len(was_open) > 1 and self._rows.passes(row):
+        if is_session and len(was_open) > 1:
             # A later session may overlap a closed one: the record is in one of them.
             return tuple(each for each in was_open if self._has(each, keys, row))
         return tuple(was_open)
 
     def _has(self, window: StoredWindow, keys: KeyRange, row: Mapping[str, Any]) -> bool:
-        traced = records_of_window(self._pipeline, self._name, self._warehouse, window, keys)
+        traced = records_of_window(
+            self._pipeline, self._name, self._warehouse, window, keys, self._row_filter
+        )
         listed = zip(*(traced.records[name].to_pylist() for name in _ARRIVAL), strict=True)
         return _arrival(row) in set(listed)
 

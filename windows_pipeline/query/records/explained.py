@@ -22,7 +22,6 @@ class Fate(StrEnum):
     OUTSIDE_WINDOWS = "outside_windows"
     FILTERED_OUT = "filtered_out"
     WAITING = "waiting"
-    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,7 @@ class ExplainedRecord:
         fate: What became of it.
         reason: Why, in a sentence.
         windows: The windows that count it, in their current state, by start; for row windows the
-            record's own window. Where only Spark can decide whether the record passes the filter,
-            the windows that count it if it does.
+            record's own window.
         stream_time: The stream time of its source partition as it arrived; None if the record
             waits.
         watermark: The watermark before its arrival day; None if there was none.

@@ -1,4 +1,4 @@
-"""The records that count in a window, and why it is final, without Spark (rules E5, F5)."""
+"""The records that count in a window, and why it is final (rules E5, F5)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.arrow_values import booleans, instants, microseconds
 from windows_pipeline.query.tables.keys import KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable
+from windows_pipeline.query.tables.readable import RowFilter
 from windows_pipeline.query.tables.wanted_files import Span
 from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
@@ -43,7 +44,12 @@ class TracedWindow:
 
 
 def records_of_window(
-    pipeline: Pipeline, windows_name: str, warehouse: str, window: StoredWindow, keys: KeyRange
+    pipeline: Pipeline,
+    windows_name: str,
+    warehouse: str,
+    window: StoredWindow,
+    keys: KeyRange,
+    row_filter: RowFilter | None = None,
 ) -> TracedWindow:
     """Finds the records that count in a final window.
 
@@ -53,18 +59,19 @@ def records_of_window(
         warehouse: The folder of all tables.
         window: The window, of the table `final`.
         keys: The window's key.
+        row_filter: What evaluates the definition's filter; may be None without a filter.
 
     Raises:
         NoTableError: A table does not exist.
         TableDamagedError: A file of a table is damaged.
-        UnreadableTableError: Only Spark can read a table, or can decide whether a record passes the
-            definition's filter.
+        UnreadableTableError: Only Spark can read a table, or nothing evaluates the definition's
+            filter.
     """
     windows = pipeline.windows[windows_name]
     spec = windows.spec
     source = source_tables(pipeline, warehouse)
     times = RecordTimes(pipeline, log_parts(source.arrival_log), spec.close_delay_ms)
-    raw = DefinitionRows(LocalTable(source.raw_events), pipeline, windows)
+    raw = DefinitionRows(LocalTable(source.raw_events), pipeline, windows, row_filter)
     start_us, end_us = microseconds(window.start), microseconds(window.end)
     if isinstance(spec, SessionWindows):
         rows = _run_around(raw, keys, (start_us, end_us), spec.gap_ms * _MS_US)

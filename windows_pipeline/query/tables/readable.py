@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Protocol
 
 import pyarrow as pa
 
+from windows_pipeline.config import Source, Windows
 from windows_pipeline.query.tables.keys import KeyColumn
 from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
 from windows_pipeline.storage.catalog import TableSpec
+
+RowFilter = Callable[[pa.Table, Windows, Source], list[bool]]
+"""Says of each row of raw_events whether it passes a definition's filter (rule A9)."""
 
 
 class ReadableTable(Protocol):

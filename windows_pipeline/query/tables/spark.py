@@ -1,4 +1,4 @@
-"""Tables that Spark reads, for stores of tables at addresses that only Spark can open.
+"""What stores need Spark for: tables at addresses that only it can open, and filters.
 
 A table answers as `LocalTable` does: the same rows, with a Spark job or two for each question. The
 module is in query/ beside `trace.py` and `registration.py`; nothing without Spark imports it.
@@ -17,6 +17,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import arrow_schema
+from windows_pipeline.config import Source, Windows
+from windows_pipeline.incremental.definition_records import PASSES, definition_records
 from windows_pipeline.query.tables.arrow_values import scalar
 from windows_pipeline.query.tables.keys import KEY, KeyColumn, KeyRange
 from windows_pipeline.query.tables.local import DAY, NoTableError, UnreadableTableError
@@ -44,6 +46,14 @@ class SparkTables:
             UnreadableTableError: The table has no such version.
         """
         return SparkTable(self._spark, spec, version)
+
+    def passing(self, rows: pa.Table, windows: Windows, source: Source) -> list[bool]:
+        """Whether each row of raw_events passes a definition's filter (rule A9)."""
+        frame = self._spark.createDataFrame(
+            rows.append_column("_row", pa.array(range(rows.num_rows)))
+        )
+        marked = definition_records(frame, windows, source).select("_row", PASSES)
+        return [passes for _, passes in sorted(map(tuple, marked.collect()))]
 
 
 class SparkTable:
