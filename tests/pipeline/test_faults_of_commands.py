@@ -27,7 +27,7 @@ def test_a_warehouse_that_is_a_file(project: SmallProject) -> None:
     project.land(1, f"{HEADER}a,0,1\n")
     (project.folder / "warehouse").touch()
     said = said_of(project, "run", "p", status=2)
-    assert "a file stands where a folder must be" in said
+    assert "a folder must be there" in said
 
 
 Damage = Callable[[Path], object]
@@ -45,11 +45,14 @@ def gone(*files: Path) -> None:
 
 
 DAMAGED: dict[str, tuple[Damage, str]] = {
-    "empty offsets": (lambda at: emptied(at / "offsets" / "1"), "cannot be read (Failed to read"),
-    "empty list of files": (lambda at: emptied(at / "sources" / "0" / "1"), "cannot be read ("),
-    "empty metadata": (lambda at: emptied(at / "metadata"), "cannot be read ("),
+    "empty offsets": (lambda at: emptied(at / "offsets" / "1"), "Failed to read log file"),
+    "empty list of files": (
+        lambda at: emptied(at / "sources" / "0" / "1"),
+        "checkpoint must be whole",
+    ),
+    "empty metadata": (lambda at: emptied(at / "metadata"), "checkpoint must be whole"),
     "no metadata": (lambda at: gone(at / "metadata"), "/metadata is missing"),
-    "no lists of files": (lambda at: shutil.rmtree(at / "sources"), "cannot be read (batch"),
+    "no lists of files": (lambda at: shutil.rmtree(at / "sources"), "checkpoint must be whole"),
     "no newest offsets and commits": (
         lambda at: gone(at / "offsets" / "1", at / "commits" / "1"),
         "/offsets/1 is missing",
@@ -73,7 +76,6 @@ def test_a_checkpoint_or_table_that_is_damaged_or_lost(project: SmallProject) ->
         damage(checkpoint)
         said = said_of(project, "stream", "p", status=2)
         assert words in said
-        assert "another stream" not in said
         assert "put the checkpoint back" in said
         assert project.all_rows() == before
         shutil.rmtree(checkpoint, ignore_errors=True)
@@ -98,7 +100,7 @@ def test_the_command_that_is_named_mends_a_commit(project: SmallProject) -> None
     commit = checkpoint / "commits" / "1"
     commit.write_bytes(b"")
     said = said_of(project, "stream", "p", status=2)
-    assert f"{commit}; it only says that a micro-batch ended: delete it and the file .N.crc" in said
+    assert str(commit) in said
     gone(commit)
     assert project.ingest("stream")[0] == 0
     assert project.all_rows() == before
@@ -114,7 +116,7 @@ def test_a_followed_table_whose_column_was_renamed(
     project.declare(stream=True, format="delta", path="src")
     source = project.folder / "src"
     said = said_of(project, "stream", "p", status=2)
-    assert "src must be the Delta table that it follows, but is not" in said
+    assert "must be a Delta table" in said
     rows = spark.createDataFrame([("a", 0, 1.0)], "k string, t bigint, v double")
     (
         rows.write.format("delta")
@@ -126,7 +128,7 @@ def test_a_followed_table_whose_column_was_renamed(
     assert project.ingest("stream")[0] == 0
     spark.sql(f"ALTER TABLE delta.`{source}` RENAME COLUMN v TO w")
     said = said_of(project, "stream", "p", status=2)
-    assert "a column of the table that it follows, src, was renamed" in said
+    assert "must be a Delta table that keeps its columns" in said
 
 
 def test_dagster_shows_the_same_words(project: SmallProject) -> None:
@@ -140,7 +142,7 @@ def test_dagster_shows_the_same_words(project: SmallProject) -> None:
     (failed,) = [event for event in result.all_events if event.is_step_failure]
     data = failed.step_failure_data
     assert data.user_failure_data is not None
-    assert "/p/_stream, cannot be read (Failed" in str(data.user_failure_data.description)
+    assert "checkpoint must be whole" in str(data.user_failure_data.description)
     assert data.error is not None
     assert data.error.cause is None
     assert "StreamingQueryException" not in data.error.to_string()

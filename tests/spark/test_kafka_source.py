@@ -12,14 +12,9 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.support.kafka import KafkaBroker, Record
+from windows_pipeline.faults.explain import explained
 from windows_pipeline.settings import DELTA_PACKAGE, KAFKA_PACKAGE, Settings, load_settings
-from windows_pipeline.sources.kafka.errors import (
-    KafkaDataLostError,
-    KafkaUnavailableError,
-    explained,
-    require_same_topic,
-)
-from windows_pipeline.sources.kafka.state import topic_state
+from windows_pipeline.sources.kafka.state import KafkaDataLostError, require_same_topic, topic_state
 from windows_pipeline.sources.kafka.topic import KafkaTopic, read_range, read_topic
 
 ROOT = Path(__file__).parents[2]
@@ -45,11 +40,7 @@ class TopicStream:
         self._folder = folder
 
     def run(self) -> list[set[Row]]:
-        """Reads the records that are there; returns the rows of each micro-batch.
-
-        Raises:
-            Exception: What `explained` makes of the query's error.
-        """
+        """Reads the records that are there; returns the rows of each micro-batch."""
         batches: list[set[Row]] = []
 
         def take(batch: DataFrame, _number: int) -> None:
@@ -60,11 +51,15 @@ class TopicStream:
         writer = read_topic(self._spark, self._topic).writeStream.foreachBatch(take)
         writer = writer.option("checkpointLocation", str(self._folder))
         query = writer.trigger(availableNow=True).start()
-        try:
-            query.awaitTermination()
-        except StreamingQueryException as error:
-            raise explained(error, self._spark, self._topic) from error
+        query.awaitTermination()
         return batches
+
+
+def said_of(error: BaseException) -> str:
+    """What a command says of an error of Kafka."""
+    fault = explained(error)
+    assert fault is not None
+    return str(fault)
 
 
 @pytest.fixture
@@ -91,11 +86,10 @@ def test_each_offset_is_read_once_whatever_the_runs_and_restarts(
     broker.send("once", numbered(0, 3, 3))
     broker.stop()
     began = time.monotonic()
-    with pytest.raises(KafkaUnavailableError) as raised:
+    with pytest.raises(StreamingQueryException) as raised:
         stream("once", patience_ms=1500).run()
     assert time.monotonic() - began < 10
-    answer = "no answer within 1500 ms: no broker runs there"
-    assert str(raised.value).startswith(f"topic once at {broker.servers}: {answer}")
+    assert said_of(raised.value).startswith("Kafka must answer")
     broker.start()
     assert one.run() == [rows(0, 3, 3)]
     assert one.run() == []
@@ -142,11 +136,10 @@ def test_records_that_expired_before_they_were_read_are_an_error(
     assert one.run() == [rows(0, 5, 5)]
     broker.send("expiry", numbered(0, 6, 9))
     broker.delete_records("expiry", 0, 8)
-    with pytest.raises(KafkaDataLostError) as raised:
+    with pytest.raises(StreamingQueryException) as raised:
         one.run()
-    assert str(raised.value).startswith(
-        f"topic expiry at {broker.servers}: partition 0: offsets 6 to 9 were asked for; "
-        "Kafka has 8 to 9 of partition 0, 0 to 0 of partition 1. "
+    assert "Could not read records in offset [6, 10) for topic partition expiry-0" in said_of(
+        raised.value
     )
 
 
@@ -162,14 +155,14 @@ def test_a_topic_that_is_created_again_is_an_error(
     assert began.offsets == {0: (0, 4)}
     require_same_topic(began, topic, began.topic_id)
     broker.delete_topic("again")
-    with pytest.raises(KafkaUnavailableError, match="there is no such topic"):
+    with pytest.raises(StreamingQueryException) as gone:
         one.run()
+    assert said_of(gone.value).startswith("Kafka must answer, and have the topic")
     broker.create_topic("again", 1)
     broker.send("again", numbered(0, 0, 1))
-    with pytest.raises(KafkaDataLostError) as raised:
+    with pytest.raises(StreamingQueryException) as lost:
         one.run()
-    assert "partition 0: offsets from 4 on were asked for" in str(raised.value)
-    assert "Kafka has 0 to 1 of partition 0" in str(raised.value)
+    assert "again-0 offset was changed from 4 to 2" in said_of(lost.value)
     broker.send("again", numbered(0, 2, 9))
     with pytest.raises(
         KafkaDataLostError, match=f"id {began.topic_id}, which was deleted"
@@ -186,15 +179,9 @@ def test_a_range_that_expired_is_an_error(spark: SparkSession, broker: KafkaBrok
     broker.delete_records("range", 1, 3)
     with pytest.raises(Exception, match="Some data may have been lost") as raised:
         read_range(spark, topic, {1: 2}, {1: 4}).collect()
-    lost = explained(raised.value, spark, topic)
-    assert isinstance(lost, KafkaDataLostError)
-    assert "partition 1: offsets 2 to 3 were asked for; Kafka has none of partition 0" in str(lost)
-    assert "3 to 5 of partition 1" in str(lost)
-
-
-def test_other_errors_stay_as_they_are(spark: SparkSession) -> None:
-    error = ValueError("a value")
-    assert explained(error, spark, KafkaTopic("nowhere:1", "any")) is error
+    assert "Could not read records in offset [2, 4) for topic partition range-1" in said_of(
+        raised.value
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.support.command_line import call
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.cli.terminal import log_file
 from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS
-from windows_pipeline.cli.terminal.log_file import MOST_BYTES, MOST_LOGS, LogFile, cut
+from windows_pipeline.cli.terminal.log_file import MOST_BYTES, MOST_LOGS, LogFile
 from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.settings import Settings
 
@@ -69,10 +69,7 @@ def test_the_log_follows_the_umask(tmp_path: Path, umask: int) -> None:
     assert S_IMODE(log.path.parent.stat().st_mode) == 0o777 & ~umask
 
 
-def test_the_oldest_logs_go_and_those_in_use_stay(tmp_path: Path) -> None:
-    used = LogFile(tmp_path, "stream")
-    used.open()
-    os.utime(used.path, (0, 0))
+def test_the_logs_that_were_written_last_stay(tmp_path: Path) -> None:
     for number in range(MOST_LOGS + 5):
         old = tmp_path / f"run-{number}.log"
         old.touch()
@@ -83,20 +80,28 @@ def test_the_oldest_logs_go_and_those_in_use_stay(tmp_path: Path) -> None:
     left = {path.name for path in tmp_path.iterdir()}
     oldest = {f"run-{number}.log" for number in range(6)}
     assert left & oldest == set()
-    assert {used.path.name, new.path.name, "run-6.log", "notes.txt"} <= left
+    assert {new.path.name, "run-6.log", "notes.txt"} <= left
+
+
+def test_a_log_that_another_command_deleted_gets_the_trace(tmp_path: Path) -> None:
+    log = LogFile(tmp_path, "stream")
+    log.open()
+    log.path.unlink()
+    log.add_trace(KeyError("x"))
+    assert "KeyError: 'x'" in log.path.read_text()
 
 
 def test_a_log_that_is_too_large_keeps_its_last_part(tmp_path: Path) -> None:
     log = LogFile(tmp_path, "stream")
     file = log.open()
     file.write(b"first\n" + b"." * MOST_BYTES + b"\nlast\n")
-    cut(log.path)
+    log.cut()
     file.write(b"next\n")
     text = log.path.read_bytes()
     assert len(text) < MOST_BYTES / 2
     assert text.startswith(b"(the log was too large")
     assert text.endswith(b"\nlast\nnext\n")
-    cut(log.path)
+    log.cut()
     assert log.path.read_bytes() == text
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from py4j.java_gateway import JavaPackage
 from pyspark.sql import SparkSession
+
+from windows_pipeline.settings import KAFKA_PACKAGE
+
+
+class NoConnectorError(Exception):
+    """Spark has no connector for Kafka; the message says how to add it."""
 
 
 class TopicAnswer(NamedTuple):
@@ -30,10 +37,17 @@ def ask_topic(spark: SparkSession, client: Mapping[str, str], topic: str) -> Top
         topic: The topic's name.
 
     Raises:
+        NoConnectorError: The session lacks the connector.
         Py4JJavaError: No broker answers, or the topic does not exist.
     """
     java: Any = spark.sparkContext._jvm  # noqa: SLF001
     kafka: Any = java.org.apache.kafka
+    if isinstance(kafka.clients.admin.AdminClient, JavaPackage):  # py4j's answer for no such class
+        raise NoConnectorError(
+            f"topic {topic}: Spark must have its connector for Kafka, but has none. Add it to "
+            f'settings.yaml, as in packages: ["{KAFKA_PACKAGE}"]; Spark downloads it at its next '
+            "start"
+        )
     admin = kafka.clients.admin.AdminClient.create(dict(client))
     try:
         described = admin.describeTopics([topic]).allTopicNames().get().get(topic)

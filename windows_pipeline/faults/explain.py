@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from windows_pipeline.faults.causes import of_cause
 from windows_pipeline.faults.chain import is_of_library
 from windows_pipeline.faults.fault import BAD_FILE, MACHINE, Fault
-from windows_pipeline.faults.machine import of_machine
 from windows_pipeline.faults.user_code import of_user_code
 from windows_pipeline.storage.files.damage import damage_in
 
@@ -14,8 +14,7 @@ def explained(error: BaseException) -> Fault | None:
 
     A bad landed file comes first (rule A8), whatever made it so, then a window function of the
     user's (rule E3). Otherwise an error of ours decides by its class, as its message is in the
-    user's words; for others the faults of the machine and of tables are looked for among all
-    causes.
+    user's words; for others a known cause is looked for among all errors of the chain.
     """
     bad = _bad_file(error)
     if bad is not None:
@@ -23,9 +22,9 @@ def explained(error: BaseException) -> Fault | None:
     of_function = of_user_code(error)
     if of_function is not None:
         return of_function
-    if isinstance(error, FileNotFoundError) or is_of_library(error):
-        return of_machine(error) or _of_table(error) or _refused(error)
-    return _refused(error) or of_machine(error) or _of_table(error)
+    if is_of_library(error):
+        return of_cause(error) or _of_table(error) or _refused(error)
+    return _refused(error) or of_cause(error) or _of_table(error)
 
 
 def _refused(error: BaseException) -> Fault | None:
@@ -70,11 +69,12 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 def _refusals_of_spark() -> tuple[type[Exception], ...]:
     """The errors that the user can fix, of code whose import takes a second or two."""
+    from windows_pipeline.compat.kafka_admin import NoConnectorError
     from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
     from windows_pipeline.jobs.raw_events import FedByStreamError
     from windows_pipeline.jobs.raw_rows import RawRowsMissingError
     from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
-    from windows_pipeline.sources.kafka.errors import KafkaSourceError
+    from windows_pipeline.sources.kafka.state import KafkaDataLostError
     from windows_pipeline.storage.table import DefinitionChangedError, TableMissingError
     from windows_pipeline.streaming import StreamBehindError
 
@@ -83,7 +83,8 @@ def _refusals_of_spark() -> tuple[type[Exception], ...]:
         CorrectionUnfinishedError,
         DefinitionChangedError,
         FedByStreamError,
-        KafkaSourceError,
+        KafkaDataLostError,
+        NoConnectorError,
         RawRowsMissingError,
         StreamBehindError,
         TableMissingError,

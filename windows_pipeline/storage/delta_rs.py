@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,8 +39,7 @@ from windows_pipeline.compat.delta_rs import (
 )
 from windows_pipeline.compat.hadoop_files import shares_files
 from windows_pipeline.compat.local_frame import arrow_schema
-from windows_pipeline.storage.files.damage import damage_of, table_name
-from windows_pipeline.storage.files.data_file import open_data_file
+from windows_pipeline.storage.files.damage import LOG_FOLDER, damage_of, open_data_file
 from windows_pipeline.storage.files.delta_log import entries_of_files, files_hold_exact_rows
 
 _SMALL_TYPES = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType)
@@ -81,7 +79,7 @@ def _opened(location: str) -> DeltaTable:
     Raises:
         TableDamagedError: Its log cannot be read.
     """
-    with damage_of(location, of_log=True):
+    with damage_of(location, f"{location}/{LOG_FOLDER}"):
         return DeltaTable(location)
 
 
@@ -176,8 +174,7 @@ def _files(
     since_ms: int | None = None,
 ) -> pa.Table:
     """The log's entries of a table's files, without those that `data_files` leaves out."""
-    with damage_of(unquote(urlsplit(table.table_uri).path), of_log=True):
-        adds = entries_of_files(table)
+    adds = entries_of_files(table)
     if arrival_units is not None and "partition.arrival_unit" in adds.column_names:
         wanted = pa.array(sorted(arrival_units), pa.date32())
         adds = adds.filter(pc.is_in(adds["partition.arrival_unit"], wanted))
@@ -238,11 +235,10 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
     if not files_hold_exact_rows(table):
         with damage_of(location):
             return table.to_pyarrow_table(columns=list(columns))
-    with damage_of(location):
-        files = []
-        for path in _files(table)["path"].to_pylist():
-            with open_data_file(table_name(location), f"{location}/{path}") as opened:
-                files.append(opened.read(list(columns), use_threads=False).cast(wanted))
+    files = []
+    for path in _files(table)["path"].to_pylist():
+        with open_data_file(location, f"{location}/{path}") as opened:
+            files.append(opened.read(list(columns), use_threads=False).cast(wanted))
     return pa.concat_tables(files) if files else wanted.empty_table()
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from functools import wraps
@@ -59,18 +60,24 @@ class TableMissingError(Exception):
     """A table to read does not exist; the message names the table and the fix."""
 
 
+@contextmanager
+def noted(note: str) -> Iterator[None]:
+    """Adds a note to an error of the block, once: a full disk's error names no table."""
+    try:
+        yield
+    except Exception as error:
+        if note not in getattr(error, "__notes__", ()):  # writes call each other
+            error.add_note(note)
+        raise
+
+
 def _named(write: Callable[Concatenate[Table, P], R]) -> Callable[Concatenate[Table, P], R]:
-    """Makes an error of a write name the table in a note: a full disk's error names no file."""
+    """Makes an error of a write name the table in a note."""
 
     @wraps(write)
     def named(self: Table, /, *args: P.args, **arguments: P.kwargs) -> R:
-        try:
+        with noted(f"{self.name} ({self.location})"):
             return write(self, *args, **arguments)
-        except Exception as error:
-            note = f"{self.name} ({self.location})"
-            if note not in getattr(error, "__notes__", ()):  # writes call each other
-                error.add_note(note)
-            raise
 
     return named
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-PUT_BACK = (
-    "put the checkpoint back as it was when the tables were written last; or delete the pipeline's "
-    "folder of tables and start over"
-)
-"""The fix for a checkpoint that does not say which records the tables have."""
+
+class StreamBehindError(Exception):
+    """The stream's checkpoint does not fit the tables; the message says why and names the fix."""
 
 
 def lacking(checkpoint: str, last: int, is_there: Callable[[str], bool]) -> str | None:

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from windows_pipeline.sources.kafka.errors import KafkaDataLostError, require_same_topic
-from windows_pipeline.sources.kafka.state import topic_state
+from windows_pipeline.sources.kafka.state import (
+    KafkaDataLostError,
+    require_same_topic,
+    topic_state,
+)
 from windows_pipeline.sources.kafka.topic import KafkaTopic
 from windows_pipeline.streaming.log_state import BatchPart, LogState
 

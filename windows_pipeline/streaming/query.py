@@ -23,19 +23,19 @@ from windows_pipeline.jobs.unfinished_batch import (
 )
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files, with_more
-from windows_pipeline.sources.kafka.errors import explained
 from windows_pipeline.sources.kafka.state import topic_state
 from windows_pipeline.sources.landed_files import require_listed
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.catalog import stream_checkpoint
-from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.files.damage import PUT_BACK
+from windows_pipeline.storage.table import Table, noted
 from windows_pipeline.storage.tables import (
     all_tables,
     notifications,
     source_tables,
     window_tables,
 )
-from windows_pipeline.streaming.checkpoint import PUT_BACK, lacking
+from windows_pipeline.streaming.checkpoint import StreamBehindError, lacking
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landing
 from windows_pipeline.streaming.log_state import (
@@ -45,7 +45,6 @@ from windows_pipeline.streaming.log_state import (
     state_before,
 )
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
-from windows_pipeline.streaming.query_errors import StreamBehindError, in_short
 from windows_pipeline.streaming.sources import open_stream, topic_of
 from windows_pipeline.streaming.windows import Append
 from windows_pipeline.windows.durations import duration_ms
@@ -76,25 +75,27 @@ class Stream:
             on_batch: Called with the result of each micro-batch.
             append: Appends a micro-batch's rows to a table.
         """
+        source = self.pipeline.source
+        read = source.path if source.kafka is None else f"topic {topic_of(source).topic}"
+        checkpoint = stream_checkpoint(self.pipeline, self.settings.warehouse)
+        with noted(f"stream {self.pipeline.name} of {read} (checkpoint {checkpoint})"):
+            self._run(every, on_batch, append)
+
+    def _run(
+        self, every: str | None, on_batch: Callable[[BatchResult], None], append: Append
+    ) -> None:
         self._require_listed()
         topic = _followed_topic(self.spark, self.pipeline)
         trigger = {"availableNow": True} if every is None else {"processingTime": _interval(every)}
-        checkpoint = stream_checkpoint(self.pipeline, self.settings.warehouse)
-        try:
-            records, landing = open_stream(self.spark, self.pipeline, self.settings, self.tuning)
-            batches = _Batches(self, landing, topic, on_batch, append)
-            query = (
-                records.writeStream.queryName(f"{self.pipeline.name} stream")
-                .option("checkpointLocation", checkpoint)
-                .foreachBatch(batches.take)
-                .trigger(**trigger)
-                .start()
-            )
-        except Exception as error:
-            short = in_short(error, self.pipeline, checkpoint)
-            if short is error:
-                raise
-            raise short from error
+        records, landing = open_stream(self.spark, self.pipeline, self.settings, self.tuning)
+        batches = _Batches(self, landing, topic, on_batch, append)
+        query = (
+            records.writeStream.queryName(f"{self.pipeline.name} stream")
+            .option("checkpointLocation", stream_checkpoint(self.pipeline, self.settings.warehouse))
+            .foreachBatch(batches.take)
+            .trigger(**trigger)
+            .start()
+        )
         batches.begin(str(query.id))
         try:
             # Python handles an interrupt between calls to Spark, not within one.
@@ -104,10 +105,7 @@ class Stream:
         except StreamingQueryException as error:
             if batches.error is None:
                 self._require_listed()
-            stopped = batches.error or in_short(error, self.pipeline, checkpoint)
-            if topic is not None:
-                stopped = explained(stopped, self.spark, topic.topic)
-            raise stopped from None
+            raise batches.error or error from None
         finally:
             query.stop()
 
@@ -182,12 +180,12 @@ def run_stream(
             next run begins with that micro-batch.
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
-        KafkaSourceError: Records of a topic are lost, or no broker answers.
+        KafkaDataLostError: Records of a topic are lost.
         RawRowsMissingError: raw_events has fewer rows than the arrival log names.
-        StreamBehindError: The checkpoint is damaged or belongs to other tables; a table has a
-            rebuild that has not ended, or is new while others have rows; another stream runs; or
-            rows of the source's table were changed.
-        Exception: Any other error of a micro-batch, or of `on_batch`.
+        StreamBehindError: The checkpoint belongs to other tables; a table has a rebuild that has
+            not ended, or is new while others have rows.
+        Exception: Any other error of Spark, of a micro-batch, or of `on_batch`; a note names
+            source and checkpoint.
     """
     stream = prepared_stream(spark, pipeline, settings, tuning)
     stream.run(every=every, on_batch=on_batch, append=append)
@@ -312,16 +310,14 @@ def _followed_topic(spark: SparkSession, pipeline: Pipeline) -> FollowedTopic | 
     """The topic as it is now, if the source is a topic.
 
     Raises:
-        KafkaSourceError: The topic can't be read.
+        NoConnectorError: Spark has no connector for Kafka.
+        Py4JJavaError: No broker answers, or it has no such topic.
     """
     declared = pipeline.source.kafka
     if declared is None:
         return None
     topic = topic_of(pipeline.source)
-    try:
-        topic_id = topic_state(spark, topic).topic_id
-    except Exception as error:
-        raise explained(error, spark, topic) from error
+    topic_id = topic_state(spark, topic).topic_id
     return FollowedTopic(topic, topic_id, holes_allowed=declared.holes == "allowed")
 
 

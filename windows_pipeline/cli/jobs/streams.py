@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.cli.failures import FailedExit, end_failed, failed_rules
 from windows_pipeline.cli.jobs.recorders import Send, recording
-from windows_pipeline.cli.session import session
+from windows_pipeline.cli.session import invocation, session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import (
     PrintedBatches,
@@ -53,6 +53,7 @@ def follow(
             # Each micro-batch opens the reports again, so one that fails misses no later one.
             with recording(context, pipeline, settings, spark) as send_batch:
                 send_batch(lambda opened: opened.batch(result))
+            invocation(context).log.cut()
         status.update(
             f"{pipeline.name}: {counted(batches.number, 'micro-batch', 'micro-batches')} "
             f"with {counted(batches.accepted, 'record')}; looking for more"

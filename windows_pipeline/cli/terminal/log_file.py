@@ -1,24 +1,16 @@
 """The log file of a command: the output of Spark's JVM, its workers and libraries, and traces.
 
 A log lies in `.cache/windows-pipeline/` beside the settings file, follows the umask, and is made
-once it is needed. The newest logs stay, and those of commands that still run.
+once it is needed. The logs that were written last stay.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
-import threading
 import traceback
 from collections.abc import Iterator
-from contextlib import (
-    ExitStack,
-    contextmanager,
-    redirect_stderr,
-    redirect_stdout,
-    suppress,
-)
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -28,11 +20,10 @@ from windows_pipeline.text.references import without_values
 
 FOLDER = Path(".cache") / "windows-pipeline"
 MOST_LOGS = 20
-"""The most logs of ended commands that a folder keeps."""
+"""The most logs that a folder keeps."""
 MOST_BYTES = 16 * 1024**2
 """A log that grows beyond this size keeps its last part."""
 KEPT_BYTES = 1024**2
-_LOOK_SECONDS = 10.0
 _STREAMS = (("stdout", 1), ("stderr", 2))
 _ERRORS = "backslashreplace"
 """How characters that the encoding lacks are written."""
@@ -71,20 +62,20 @@ class LogFile:
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _delete_oldest(self.path.parent)
-            # In append mode JVM and Python write to the same end, even after the log was cut.
+            # In append mode the JVM and Python write to the same end, even after the log was cut.
             self._file = self.path.open("ab", buffering=0)
-            # The JVM inherits the lock, so the log stays as long as any process writes to it.
-            fcntl.flock(self._file, fcntl.LOCK_SH)
         return self._file
 
     def add_trace(self, error: BaseException) -> None:
-        """Appends an error with its trace.
+        """Appends an error with its trace, to a new file where another command deleted the log.
 
         Raises:
             OSError: The log cannot be written.
         """
+        self.open()
         text = without_values("".join(traceback.format_exception(error)))
-        self.open().write(text.encode(errors=_ERRORS))
+        with self.path.open("ab") as log:
+            log.write(text.encode(errors=_ERRORS))
 
     @contextmanager
     def captured(self) -> Iterator[None]:
@@ -96,20 +87,17 @@ class LogFile:
             OSError: The log cannot be written.
         """
         log = self.open()
-        ended = threading.Event()
-        keeper = threading.Thread(target=_keep_small, args=[self.path, ended], daemon=True)
         with ExitStack() as stack:
             stack.callback(take_out_values, self.path)
+            stack.callback(self.cut)
             _flush()
             own = {}
             for name, descriptor in _STREAMS:
-                copy = os.dup(descriptor)
-                stack.callback(os.close, copy)
                 encoding = getattr(sys, name).encoding
                 own[name] = stack.enter_context(
-                    os.fdopen(os.dup(copy), "w", encoding=encoding, errors=_ERRORS)
+                    os.fdopen(os.dup(descriptor), "w", encoding=encoding, errors=_ERRORS)
                 )
-                stack.callback(os.dup2, copy, descriptor)
+                stack.callback(os.dup2, own[name].fileno(), descriptor)
                 os.dup2(log.fileno(), descriptor)
             stack.callback(_flush)  # what is buffered belongs to the log
             if self._text is None:  # stays open, as loggers may keep it
@@ -118,38 +106,23 @@ class LogFile:
             stack.enter_context(redirect_stdout(self._text))
             stack.enter_context(redirect_stderr(self._text))
             stack.enter_context(UserStream.replaced(**own))
-            stack.callback(ended.set)
-            keeper.start()
             yield
+
+    def cut(self) -> None:
+        """Cuts a log that is too large to its last part; other writers continue at its end."""
+        with suppress(OSError), self.path.open("r+b") as log:
+            size = log.seek(0, os.SEEK_END)
+            if size <= MOST_BYTES:
+                return
+            log.seek(size - KEPT_BYTES)
+            last = log.read()
+            log.truncate(0)
+            self.open().write(b"(the log was too large; its first part is gone)\n" + last)
 
 
 def _flush() -> None:
     for name, _ in _STREAMS:
         getattr(sys, name).flush()
-
-
-def _keep_small(path: Path, ended: threading.Event) -> None:
-    """Cuts a log that has grown too large, until the command ends."""
-    while not ended.wait(_LOOK_SECONDS):
-        with suppress(OSError):
-            cut(path)
-
-
-def cut(path: Path) -> None:
-    """Cuts a log that is too large to its last part; other writers continue at its end.
-
-    Raises:
-        OSError: The log cannot be read or written.
-    """
-    with path.open("r+b") as log:
-        size = log.seek(0, os.SEEK_END)
-        if size <= MOST_BYTES:
-            return
-        log.seek(size - KEPT_BYTES)
-        last = log.read()
-        log.truncate(0)
-    with path.open("ab") as log:
-        log.write(b"(the log was too large; its first part is gone)\n" + last)
 
 
 def take_out_values(path: Path) -> None:
@@ -167,22 +140,12 @@ def take_out_values(path: Path) -> None:
 
 
 def _delete_oldest(folder: Path) -> None:
-    """Makes room for a log by deleting the oldest logs that nothing writes to."""
+    """Makes room for a log by deleting those to which nothing was written for longest."""
     found = []
     for path in folder.glob("*.log"):
         with suppress(OSError):  # another command may delete it, too
-            if not path.is_symlink() and not _is_used(path):
+            if not path.is_symlink():
                 found.append((path.stat().st_mtime, path))
     for _, path in sorted(found)[: max(len(found) - MOST_LOGS + 1, 0)]:
         with suppress(OSError):
             path.unlink()
-
-
-def _is_used(path: Path) -> bool:
-    """Whether a process has the log open."""
-    with path.open("rb") as log:
-        try:
-            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False

@@ -30,8 +30,13 @@ from windows_pipeline.query.tables.wanted_files import (
     statistics,
 )
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.files.damage import damage_of
-from windows_pipeline.storage.files.data_file import open_data_file
+from windows_pipeline.storage.files.damage import (
+    GONE,
+    LOG_FOLDER,
+    TableDamagedError,
+    damage_of,
+    open_data_file,
+)
 from windows_pipeline.storage.files.delta_log import exact_files
 
 DAY = "arrival_unit"
@@ -76,8 +81,7 @@ class LocalTable:
         self.version = opened.version()
         self.schema = pa.schema(opened.schema().to_arrow())
         self.properties: Mapping[str, str] = opened.metadata().configuration
-        with damage_of(spec.name, of_log=True):
-            entries = exact_files(opened)
+        entries = exact_files(opened)
         if entries is None:
             raise only_spark_reads(spec)
         self._files = list(file_entries(entries))
@@ -130,17 +134,17 @@ class LocalTable:
         names = list(columns) or self.schema.names
         schema = pa.schema([self.schema.field(name) for name in names])
         found = [pa.Table.from_batches([], schema)]
-        with damage_of(self.spec.name):
-            try:
-                for file in self.files(wanted) if files is None else files:
-                    if may_have(file, wanted):
-                        found += self._rows_in(file, wanted, schema)
-            except FileNotFoundError as error:
+        try:
+            for file in self.files(wanted) if files is None else files:
+                if may_have(file, wanted):
+                    found += self._rows_in(file, wanted, schema)
+        except TableDamagedError as error:
+            if error.cause == GONE:
                 self._require_newest(error)
-                raise
+            raise
         return pa.concat_tables(found)
 
-    def _require_newest(self, gone: FileNotFoundError) -> None:
+    def _require_newest(self, gone: TableDamagedError) -> None:
         if self.version != open_table(self.spec).version():
             raise UnreadableTableError(
                 f"{self.spec.name}: the files of version {self.version} must be there, but are "
@@ -243,7 +247,7 @@ def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
                 f"{spec.name}: must have version {version} in its log, but does not: "
                 f"{str(error).splitlines()[0]}; open the newest version"
             ) from error
-    with damage_of(spec.name, of_log=True):
+    with damage_of(spec.name, f"{location}/{LOG_FOLDER}"):
         return DeltaTable(location)
 
 

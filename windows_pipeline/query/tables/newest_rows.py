@@ -16,8 +16,7 @@ from windows_pipeline.query.tables.local import (
     with_columns,
 )
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.files.damage import damage_of
-from windows_pipeline.storage.files.data_file import open_data_file
+from windows_pipeline.storage.files.damage import open_data_file
 from windows_pipeline.storage.files.delta_log import exact_files
 
 _BATCH_ROWS = 8_192
@@ -63,17 +62,6 @@ def newest_rows(
         TableDamagedError: A file of the table is gone or cannot be read.
         UnreadableTableError: Only Spark can read its folder or its files.
     """
-    with damage_of(spec.name):
-        return _newest_rows(spec, limit, (first, last), null_column, order)
-
-
-def _newest_rows(
-    spec: TableSpec,
-    limit: int,
-    days: tuple[date | None, date | None],
-    null_column: str | None,
-    order: Sequence[str] | None,
-) -> NewestRows:
     table = open_table(spec)
     entries = exact_files(table)
     if entries is None:
@@ -86,7 +74,7 @@ def _newest_rows(
     # `Schema.empty_table`, `Table.sort_by` and `pyarrow.array` would import pandas, which takes
     # half a second.
     newest = pa.Table.from_batches([], schema)
-    for day, paths in _files_by_day(entries, *days):
+    for day, paths in _files_by_day(entries, first, last):
         for batch in _batches(spec, paths):
             with_day = with_columns(batch, schema, day)
             if null_column is not None:

@@ -10,6 +10,16 @@ from pyspark.sql import SparkSession
 from windows_pipeline.compat.kafka_admin import ask_topic
 from windows_pipeline.sources.kafka.topic import KafkaTopic
 
+_FIX = (
+    "Records that are gone can't be read any more. Send them to the topic again; or accept the "
+    "loss and start over with the records that are there, in a pipeline of another name, which has "
+    "a checkpoint and tables of its own"
+)
+
+
+class KafkaDataLostError(Exception):
+    """Records that the stream has not read are gone; the message says which, and the fix."""
+
 
 @dataclass(frozen=True)
 class TopicState:
@@ -41,7 +51,29 @@ def topic_state(spark: SparkSession, topic: KafkaTopic) -> TopicState:
         topic: The topic.
 
     Raises:
-        Py4JJavaError: No broker answers, or it has no such topic; see `errors.explained`.
+        NoConnectorError: The session lacks the connector.
+        Py4JJavaError: No broker answers, or it has no such topic.
     """
     answer = ask_topic(spark, topic.client, topic.topic)
     return TopicState(answer.topic_id, answer.offsets)
+
+
+def require_same_topic(state: TopicState, topic: KafkaTopic, topic_id: str) -> None:
+    """Refuses a topic that was deleted and created again since a stream began.
+
+    Spark notices that only while the new topic has fewer records than the stream has read.
+
+    Args:
+        state: The topic as Kafka has it now.
+        topic: The topic that the stream reads.
+        topic_id: The topic's id when the stream began.
+
+    Raises:
+        KafkaDataLostError: The topic has another id now.
+    """
+    if state.topic_id != topic_id:
+        raise KafkaDataLostError(
+            f"topic {topic.topic} at {topic.servers}: the stream began with the topic of id "
+            f"{topic_id}, which was deleted; the topic of id {state.topic_id} has "
+            f"{state.described()}. {_FIX}"
+        )

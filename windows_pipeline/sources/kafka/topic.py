@@ -66,11 +66,6 @@ class KafkaTopic:
             )
 
     @property
-    def api_timeout(self) -> str:
-        """How long a broker may be silent, in ms, as it is declared."""
-        return self.options.get(_API_TIMEOUT, _CLIENT[_API_TIMEOUT])
-
-    @property
     def client(self) -> dict[str, str]:
         """The complete configuration of Kafka's client, with the values of environment variables.
 
@@ -94,7 +89,7 @@ def read_topic(spark: SparkSession, topic: KafkaTopic) -> DataFrame:
     """Reads a topic as a stream. Spark must have its Kafka connector: see docs/kafka.md.
 
     A stream with a checkpoint reads each offset once, over all its runs (rule A1). The stream
-    fails if offsets are missing; `errors.explained` names them.
+    fails if offsets are missing.
 
     Args:
         spark: A session, in time zone UTC.
@@ -130,7 +125,7 @@ def read_range(
 
     Returns:
         The columns of `read_topic`. A job that reads an offset which is gone, or which does not
-        exist yet, fails; `errors.explained` names the offset.
+        exist yet, fails.
 
     Raises:
         ValueError: The arguments name different partitions, or an end before its start.

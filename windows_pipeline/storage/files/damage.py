@@ -8,19 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 LOG_FOLDER = "_delta_log"
 _MOST_CHARACTERS = 300
 _FROM_LANDED = "raw_events"
-_OF_PIPELINE: dict[str, str | None] = {
+_STEPS: dict[str, str | None] = {
     "raw_events": _FROM_LANDED,
     "arrival_log": _FROM_LANDED,
     "rejected_records": _FROM_LANDED,
     "quarantined_files": _FROM_LANDED,
     "_landed_files": None,
-}
-_OF_WINDOWS: dict[str, str | None] = {
     "keyed_windows": "keyed_windows",
     "late_records": "keyed_windows",
     "failed_windows": "keyed_windows",
@@ -36,25 +35,30 @@ _OF_WINDOWS: dict[str, str | None] = {
     "_processed_days": None,
 }
 """The step of a rebuild that computes each table again; None for what a run notes again."""
-_STEPS = _OF_PIPELINE | _OF_WINDOWS
-_TABLE = rf"\w+/(?:{'|'.join(_OF_PIPELINE)}|\w+/(?:{'|'.join(_OF_WINDOWS)}))"
-_BELOW = rf"{LOG_FOLDER}[^\s'\"),]*|(?:arrival_unit(?:=|%3D)[\d-]+/)?[^/'\"\n]*?\.parquet"
+_OF_PIPELINE = {name for name, step in _STEPS.items() if step == _FROM_LANDED} | {"_landed_files"}
+"""Tables in the folder PIPELINE/TABLE; the others are in PIPELINE/WINDOWS/TABLE."""
 _FILE = re.compile(
-    rf"(?P<folder>(?:[a-z0-9]+:/)?/[^'\"\n]*?/(?P<table>{_TABLE}))/(?P<below>{_BELOW})"
+    rf"(?P<folder>(?:[a-z0-9]+:/)?/[^'\"\n]*?)"
+    rf"/(?P<below>{LOG_FOLDER}\b[^\s'\"),]*|(?:arrival_unit(?:=|%3D)[\d-]+/)?[^/'\"\n]*?\.parquet)"
 )
-"""A file of a table in an error's text; a table's folder is WAREHOUSE/PIPELINE[/WINDOWS]/TABLE."""
-_OTHER_FILE = re.compile(r"(?P<folder>/[^'\"\n]*?)/[^/'\"\n]*?\.parquet")
-"""A data file of another table, which the pipeline follows."""
+"""A file of a table in an error's text."""
 _DAY = re.compile(r"arrival_unit(?:=|%3D)(\d{4}-\d\d-\d\d)")
 _IS_GONE = re.compile(
     r"No such file|Object at location .* not found|FileNotFound|not exist|PATH_NOT_FOUND"
 )
-_UNREADABLE = re.compile(r"Parquet error|No such file")
-"""What delta-rs says of a file that it cannot read, where it does not name the file."""
+_READERS = (DeltaError, pa.ArrowException, OSError, ValueError, OverflowError, NotImplementedError)
+"""What delta-rs and PyArrow raise of a file that they cannot read."""
 _PANIC = "PanicException"
 """What delta-rs raises where it does not expect damage; no `Exception`, and not exported."""
 _NUMBER = re.compile(r"\(os error (\d+)\)|\bOs \{ code: (\d+)")
 _CAUSED_BY = re.compile(r"^Caused by: (?:[\w.$]+(?:Exception|Error): )?(.+)$", re.MULTILINE)
+GONE = "is gone"
+"""The cause of an error of a file that is not there."""
+PUT_BACK = (
+    "put the checkpoint back as it was when the tables were written last; or delete the pipeline's "
+    "folder of tables and start over"
+)
+"""The fix for a stream's checkpoint that does not say which records the tables have."""
 
 
 class TableDamagedError(Exception):
@@ -111,12 +115,13 @@ def computes_again(table: str) -> str:
 
 
 @contextmanager
-def damage_of(table: str, *, of_log: bool = False) -> Iterator[None]:
+def damage_of(table: str, file: str | None = None) -> Iterator[None]:
     """Turns what delta-rs and PyArrow raise of unreadable files into an error with the table.
 
     Args:
         table: The table's name or folder.
-        of_log: Whether only the table's log is read, so that any error of delta-rs speaks of it.
+        file: The file that is read; None for a block that may fail for other reasons, too, so that
+            only an error that speaks of a file is one of the table.
 
     Raises:
         TableDamagedError: A file of the table is gone or cannot be read.
@@ -127,18 +132,14 @@ def damage_of(table: str, *, of_log: bool = False) -> Iterator[None]:
         raise
     except BaseException as error:
         text = str(error)
-        is_sure = isinstance(error, FileNotFoundError | pa.ArrowInvalid)
-        is_sure = is_sure or type(error).__name__ == _PANIC
-        is_sure = is_sure or (of_log and isinstance(error, DeltaError))
-        of_reader = isinstance(error, DeltaError | OSError | ValueError)
-        is_sure = is_sure or (of_reader and bool(_FILE.search(text) or _UNREADABLE.search(text)))
-        if is_environment(error) or not is_sure:
+        named = _FILE.search(text)
+        is_shown = file or named or "Parquet error" in text or _IS_GONE.search(text)
+        is_of_file = type(error).__name__ == _PANIC or (isinstance(error, _READERS) and is_shown)
+        if _is_of_machine(error) or not is_of_file:
             raise
-        file = _FILE.search(text)
-        # delta-rs leaves out the slash with which the folder begins.
-        below = LOG_FOLDER if of_log else file and file["below"]
-        path = below and f"{table}/{below}"
-        raise TableDamagedError(table_name(table), path, _cause(error)) from error
+        if file is None and named:
+            file = f"{table}/{named['below']}"  # delta-rs leaves out the folder's first slash
+        raise TableDamagedError(table_name(table), file, _cause(error)) from error
 
 
 def damage_in(error: BaseException) -> TableDamagedError | None:
@@ -153,16 +154,17 @@ def damage_in(error: BaseException) -> TableDamagedError | None:
             return link
         link = link.__cause__ or link.__context__
     text = str(error)
-    if is_environment(error):
+    found = _FILE.search(text)
+    if found is None or _is_of_machine(error):
         return None
-    if file := _FILE.search(text):
-        return TableDamagedError(file["table"], f"{file['folder']}/{file['below']}", _cause(error))
-    if _IS_GONE.search(text) and (other := _OTHER_FILE.search(text)):
-        return TableDamagedError(other["folder"], other[0], "is gone")
+    table = table_name(found["folder"])
+    is_of_pipeline = table != found["folder"]
+    if is_of_pipeline or _IS_GONE.search(text):
+        return TableDamagedError(table, found[0], _cause(error))
     return None
 
 
-def is_environment(error: BaseException) -> bool:
+def _is_of_machine(error: BaseException) -> bool:
     """Whether an error of reading is the machine's, such as a missing permission."""
     found = _NUMBER.search(str(error))
     number = int(found[1] or found[2]) if found else getattr(error, "errno", None)
@@ -173,18 +175,36 @@ def _cause(error: BaseException) -> str:
     """What a reader said, in a line that a message can have."""
     text = str(error)
     if isinstance(error, FileNotFoundError) or _IS_GONE.search(text):
-        return "is gone"
+        return GONE
     causes = _CAUSED_BY.findall(text)
-    return first_line(causes[-1] if causes else text)
-
-
-def first_line(error: object) -> str:
-    """The first line of what a reader said, at most so long that a message can have it."""
-    line = str(error).strip().split("\n", 1)[0]
+    line = (causes[-1] if causes else text).strip().split("\n", 1)[0]
     return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}..."
 
 
-def table_name(table: str) -> str:
-    """The name of a table that is named, or lies in a folder of this name."""
-    found = _FILE.match(f"{table.rstrip('/')}/{LOG_FOLDER}")
-    return found["table"] if found else table
+def table_name(folder: str) -> str:
+    """The name of the table in a folder, such as `flights/hourly/alerts`; of another the folder."""
+    parts = folder.rstrip("/").split("/")
+    if parts[-1] not in _STEPS:
+        return folder
+    return "/".join(parts[-2 if parts[-1] in _OF_PIPELINE else -3 :])
+
+
+@contextmanager
+def open_data_file(
+    table: str, path: str, footer: pq.FileMetaData | None = None
+) -> Iterator[pq.ParquetFile]:
+    """Opens a data file of a table, to read it in the body of `with`.
+
+    Args:
+        table: The table's name or folder, for errors.
+        path: The file.
+        footer: The file's footer, if it was read before.
+
+    Raises:
+        TableDamagedError: The file is gone or cannot be read.
+    """
+    with (
+        damage_of(table, path),
+        pq.ParquetFile(path, metadata=footer, coerce_int96_timestamp_unit="us") as opened,
+    ):
+        yield opened

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote, urlsplit
+
 import pyarrow as pa
 from deltalake import DeltaTable
+
+from windows_pipeline.storage.files.damage import LOG_FOLDER, damage_of
 
 _PLAIN_FILES = {"timestampNtz"}
 """Reader features that let a table's Parquet files hold exactly its rows."""
@@ -12,9 +16,15 @@ _MAPPED_COLUMNS = 2
 
 
 def entries_of_files(table: DeltaTable) -> pa.Table:
-    """The log's entries of a table's files: `path`, `num_records`, partitions and statistics."""
-    # `pyarrow.table` would import pandas, which takes half a second.
-    return pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
+    """The log's entries of a table's files: `path`, `num_records`, partitions and statistics.
+
+    Raises:
+        TableDamagedError: The log cannot be read.
+    """
+    folder = unquote(urlsplit(table.table_uri).path).rstrip("/")
+    with damage_of(folder, f"{folder}/{LOG_FOLDER}"):
+        # `pyarrow.table` would import pandas, which takes half a second.
+        return pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
 
 
 def files_hold_exact_rows(table: DeltaTable) -> bool:
