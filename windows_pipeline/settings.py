@@ -19,7 +19,7 @@ from pydantic import (
 
 from windows_pipeline.settings_problems import report
 from windows_pipeline.text.locations import resolve
-from windows_pipeline.text.problems import ConfigError
+from windows_pipeline.text.problems import ConfigError, RefusedError
 from windows_pipeline.text.references import ReferringText, refers, resolved
 from windows_pipeline.text.yaml_text import read_yaml
 from windows_pipeline.tuning import Tuning
@@ -64,7 +64,7 @@ _JAVA_OPTIONS = "-XX:+IgnoreUnrecognizedVMOptions -XX:-DontCompileHugeMethods"
 _IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
 
 
-class SettingsError(Exception):
+class SettingsError(RefusedError):
     """The settings file is missing or wrong; the message has the line, the field and the fix."""
 
 

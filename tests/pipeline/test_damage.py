@@ -76,22 +76,22 @@ def cut_log(table: Path) -> None:
     commits(table)[-1].write_bytes(b"{")
 
 
-def test_a_command_names_file_day_and_the_way_back_in_a_few_lines(
+def test_a_command_names_table_and_way_back_in_a_few_lines(
     computed: SmallProject, spark: SparkSession
 ) -> None:
     """Of what the driver reads, of what Spark reads, and of a table that is gone."""
     warehouse, whole = warehouse_of(computed), computed.folder / "whole"
     shutil.copytree(warehouse, whole)
-    cases: list[tuple[str, Callable[[Path], object], str, str, str]] = [
-        ("raw_events", delete_data, "check", " (day 2026-11-0", FROM_RAW),
-        ("arrival_log", cut_log, "status", "/_delta_log: ", "move the folder p/arrival_log"),
-        ("w/final_windows", cut_data, "check", " (day 2026-11-0", FROM_FINAL),
-        ("w/alerts", cut_data, "alerts", " (day 2026-11-0", FROM_ALERTS),
-        ("w/_computed_days", cut_data, "run", ".parquet: ", "windows-pipeline run p"),
-        ("w/alerts", shutil.rmtree, "check", "the table was filled", FROM_ALERTS),
-        ("w/late_records", shutil.rmtree, "check", "the table was filled", FROM_KEYED),
+    cases: list[tuple[str, Callable[[Path], object], str, str]] = [
+        ("raw_events", delete_data, "check", FROM_RAW),
+        ("arrival_log", cut_log, "status", "move the folder p/arrival_log"),
+        ("w/final_windows", cut_data, "check", FROM_FINAL),
+        ("w/alerts", cut_data, "alerts", FROM_ALERTS),
+        ("w/_computed_days", cut_data, "run", "windows-pipeline run p"),
+        ("w/alerts", shutil.rmtree, "check", FROM_ALERTS),
+        ("w/late_records", shutil.rmtree, "check", FROM_KEYED),
     ]
-    for table, damage, command, where, way_back in cases:
+    for table, damage, command, way_back in cases:
         damage(warehouse / table)
         forget_delta_logs(spark)
         status, lines = errors_of(computed, command, "p")
@@ -99,9 +99,7 @@ def test_a_command_names_file_day_and_the_way_back_in_a_few_lines(
         assert status == 2, (table, said)
         assert len(lines) <= MOST_LINES, said
         assert f"p/{table}: " in said
-        for part in (where, way_back, "ut the file back from a backup"):
-            assert part.removeprefix("ut the file ") in said, (table, said)
-        assert "Traceback" not in said
+        assert way_back in said, (table, said)
         shutil.rmtree(warehouse)
         shutil.copytree(whole, warehouse)
         forget_delta_logs(spark)

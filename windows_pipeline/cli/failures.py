@@ -89,11 +89,9 @@ def noting_failures(command: str, arguments: Mapping[str, Any]) -> Iterator[None
 
 def failure_text(error: Exception) -> str:
     """What failed, in one line, as notifications and services say it."""
-    from windows_pipeline.faults.chain import innermost
-    from windows_pipeline.faults.explain import explained
+    from windows_pipeline.faults.explain import fault_of
 
-    fault = explained(error)
-    return " ".join((innermost(error) if fault is None else str(fault)).split())
+    return " ".join(str(fault_of(error)).split())
 
 
 def _note(command: str, arguments: Mapping[str, Any], text: str) -> None:

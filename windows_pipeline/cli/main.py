@@ -35,9 +35,6 @@ from windows_pipeline.cli.terminal.console import ERRORS
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.text.references import without_values
 
-_MOST_CHARACTERS = 300
-"""The most characters of an unexpected error to print; the log has the whole text."""
-
 # Each group of `--help`, its commands, and an example of each that fits 80 columns.
 _GROUPS: dict[str, dict[Callable[..., None], str]] = {
     "Begin": {
@@ -151,41 +148,20 @@ def main(start: StartSession | None = None) -> None:
 
 def _report(call: Invocation, error: Exception) -> int:
     """Prints an error, and adds its trace to the log; returns the exit status."""
-    from windows_pipeline.faults.chain import innermost
-    from windows_pipeline.faults.explain import explained
+    from windows_pipeline.faults.explain import fault_of
 
-    fault = explained(error)
-    if fault is not None:
-        say("error", str(fault))
-        if fault.is_foreign and _add_trace(call, error, or_print=False):
-            say("log", f"{call.log.path} has the trace")
+    fault = fault_of(error)
+    say("error", str(fault))
+    if not fault.is_foreign:
         return fault.status
-    text = " ".join(innermost(error).split())
-    cut = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
-    say("error", cut)
-    _add_trace(call, error)
-    say("log", f"{call.log.path} has the trace")
-    return 1
-
-
-def _add_trace(call: Invocation, error: Exception, *, or_print: bool = True) -> bool:
-    """Adds an error's trace to the log, and prints it if the user asked.
-
-    Args:
-        call: The call of the command line.
-        error: The error.
-        or_print: Whether to print the trace where no log can be written, too.
-
-    Returns:
-        Whether the log has the trace.
-    """
+    is_printed = call.is_verbose
     try:
         call.log.add_trace(error)
-        has_trace = True
+        say("log", f"{call.log.path} has the trace")
     except OSError as no_log:
         say("warning", f"no log is written: {no_log}")
-        has_trace = False
-    if call.is_verbose or (or_print and not has_trace):
+        is_printed = is_printed or fault.status == 1  # an error that nobody expected
+    if is_printed:
         trace = without_values("".join(traceback.format_exception(error)))
         ERRORS.print(trace, soft_wrap=True)
-    return has_trace
+    return fault.status

@@ -9,9 +9,10 @@ from py4j.java_gateway import JavaPackage
 from pyspark.sql import SparkSession
 
 from windows_pipeline.settings import KAFKA_PACKAGE
+from windows_pipeline.text.problems import RefusedError
 
 
-class NoConnectorError(Exception):
+class NoConnectorError(RefusedError):
     """Spark has no connector for Kafka; the message says how to add it."""
 
 

@@ -21,6 +21,7 @@ from pyspark.sql.utils import is_remote
 
 from windows_pipeline.compat.py4j_names import remember_names
 from windows_pipeline.settings import Settings
+from windows_pipeline.text.problems import RefusedError
 
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 """The environment variable with the arguments by which PySpark starts the JVM."""
@@ -28,8 +29,10 @@ _PLAIN = frozenset(f"{ascii_letters}{digits}._-")
 """The characters that a file of Java's properties holds without escapes."""
 
 
-class SparkStartError(Exception):
+class SparkStartError(RefusedError):
     """Spark's JVM did not start; the message says what Spark needs."""
+
+    exit_status = 4
 
 
 def use_this_python() -> None:

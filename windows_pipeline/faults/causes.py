@@ -73,7 +73,7 @@ CAUSES = (
         "there must be enough memory, but there is too little",
         "Raise spark.driver.memory in settings.yaml, or spark.executor.memory on a cluster, end "
         f"other programs, or run fewer days at once; {_AGAIN}",
-        rf"{_numbered(errno.ENOMEM)}|OutOfMemoryError",
+        rf"{_numbered(errno.ENOMEM)}|OutOfMemoryError|Please increase heap size",
         (MemoryError,),
     ),
     Cause(

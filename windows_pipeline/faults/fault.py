@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+UNEXPECTED = 1
+"""The exit status for an error that nobody expected."""
 USERS = 2
 """The exit status for wrong arguments, files or tables."""
 BAD_FILE = 3

@@ -21,6 +21,7 @@ from windows_pipeline.storage.catalog import (
     CORRECTION_FINISHED,
 )
 from windows_pipeline.storage.table import Table
+from windows_pipeline.text.problems import RefusedError
 
 _ALONE = "windows_pipeline.correction_alone"
 """The number of the newest correction that found no running micro-batch."""
@@ -47,7 +48,7 @@ class Correction:
     alerts_version: int
 
 
-class CorrectionUnfinishedError(Exception):
+class CorrectionUnfinishedError(RefusedError):
     """A correction is not finished; the message names the command that resumes it."""
 
     def __init__(self, corrections: Table, unfinished: Correction) -> None:

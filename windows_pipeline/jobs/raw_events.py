@@ -75,6 +75,7 @@ from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import landed_files as landed_files_table
 from windows_pipeline.storage.tables import quarantined_files as quarantined_files_table
 from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.text.problems import RefusedError
 
 _LANDED = ("landed", "rejected")
 """What the checks report of a day, beside its totals: how many records landed, were rejected."""
@@ -111,7 +112,7 @@ class _Parts(NamedTuple, Generic[Part]):
         return [part for part in self if part is not None]
 
 
-class FedByStreamError(Exception):
+class FedByStreamError(RefusedError):
     """A stream fills the tables, so days can't be ingested whole; the message names the fix."""
 
 

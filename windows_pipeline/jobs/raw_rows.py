@@ -11,9 +11,10 @@ from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.table import Table
 from windows_pipeline.text.counts import counted
+from windows_pipeline.text.problems import RefusedError
 
 
-class RawRowsMissingError(Exception):
+class RawRowsMissingError(RefusedError):
     """raw_events lacks rows that the arrival log counts; the message names day and fix."""
 
 

@@ -13,9 +13,10 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.catalog import stream_checkpoint
+from windows_pipeline.text.problems import RefusedError
 
 
-class BatchUnfinishedError(Exception):
+class BatchUnfinishedError(RefusedError):
     """A micro-batch is not in all tables; the message names the micro-batch and the fix."""
 
     def __init__(self, pipeline: Pipeline, number: int) -> None:

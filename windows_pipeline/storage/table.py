@@ -27,6 +27,7 @@ from windows_pipeline.storage.arrival_units import arrival_units_sql, in_arrival
 from windows_pipeline.storage.catalog import DIGEST
 from windows_pipeline.storage.retry import is_conflict, is_creation_conflict, retry_conflicts
 from windows_pipeline.storage.stored import StoredTable
+from windows_pipeline.text.problems import RefusedError
 
 R = TypeVar("R")
 P = ParamSpec("P")
@@ -44,7 +45,7 @@ _REBUILDING = "windows_pipeline.rebuilding"
 _TO_BE_REPLACED, _REPLACED = "to be replaced", "replaced"
 
 
-class DefinitionChangedError(Exception):
+class DefinitionChangedError(RefusedError):
     """A table holds rows of another definition; the message names the change and the fix."""
 
 
@@ -56,7 +57,7 @@ class TableRedefinedError(TableRebuiltError):
     """A rebuild or a correction gave a table another definition since a stream began."""
 
 
-class TableMissingError(Exception):
+class TableMissingError(RefusedError):
     """A table to read does not exist; the message names the table and the fix."""
 
 

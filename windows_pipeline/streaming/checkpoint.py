@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from windows_pipeline.text.problems import RefusedError
 
-class StreamBehindError(Exception):
+
+class StreamBehindError(RefusedError):
     """The stream's checkpoint does not fit the tables; the message says why and names the fix."""
 
 

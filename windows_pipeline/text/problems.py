@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import ClassVar
 
 FieldPath = tuple[str, ...]
 _MOST_LISTED = 30
@@ -37,6 +38,16 @@ class FieldProblems(ValueError):
         """Sets the problems of one model."""
         self.problems = tuple(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
+class RefusedError(Exception):
+    """What was asked for cannot be done as things are; the message says what to do.
+
+    Attributes:
+        exit_status: The exit status of a command.
+    """
+
+    exit_status: ClassVar[int] = 2
 
 
 class ConfigError(ValueError):

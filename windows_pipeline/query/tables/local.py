@@ -38,11 +38,12 @@ from windows_pipeline.storage.files.damage import (
     open_data_file,
 )
 from windows_pipeline.storage.files.delta_log import exact_files
+from windows_pipeline.text.problems import RefusedError
 
 DAY = "arrival_unit"
 
 
-class UnreadableTableError(Exception):
+class UnreadableTableError(RefusedError):
     """A table cannot be read without Spark; the message names the table and the reason."""
 
 

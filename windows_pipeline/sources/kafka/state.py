@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.compat.kafka_admin import ask_topic
 from windows_pipeline.sources.kafka.topic import KafkaTopic
+from windows_pipeline.text.problems import RefusedError
 
 _FIX = (
     "Records that are gone can't be read any more. Send them to the topic again; or accept the "
@@ -17,7 +18,7 @@ _FIX = (
 )
 
 
-class KafkaDataLostError(Exception):
+class KafkaDataLostError(RefusedError):
     """Records that the stream has not read are gone; the message says which, and the fix."""
 
 

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 LOG_FOLDER = "_delta_log"
-_MOST_CHARACTERS = 300
 _FROM_LANDED = "raw_events"
 _STEPS: dict[str, str | None] = {
     "raw_events": _FROM_LANDED,
@@ -177,8 +176,7 @@ def _cause(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError) or _IS_GONE.search(text):
         return GONE
     causes = _CAUSED_BY.findall(text)
-    line = (causes[-1] if causes else text).strip().split("\n", 1)[0]
-    return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}..."
+    return (causes[-1] if causes else text).strip().split("\n", 1)[0]
 
 
 def table_name(folder: str) -> str:
