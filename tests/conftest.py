@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from benchmarks.jvm import fetched
 from demo.prepare_flights import prepare
 from tests.support.kafka import KafkaBroker
+from tests.support.order import dealt
 from tests.support.pipelines import DAYS, LONGER_GRACE, SHORT_GRACE, Project
 from tests.support.shared_folders import alone, made_once
 from tests.support.small_project import SmallProject
@@ -51,11 +52,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(secrets.randbelow(2**32))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks every test outside tests/unit: it may start Spark."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Marks every test outside tests/unit: it may start Spark. Deals those that are selected."""
     for item in items:
         if UNIT not in item.path.parents:
             item.add_marker(pytest.mark.spark)
+    yield
+    items[:] = dealt(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 @pytest.hookimpl(optionalhook=True)
