@@ -64,22 +64,6 @@ def test_a_header_of_more_than_64_kb_is_read(project: SmallProject, way: str) ->
     assert project.rejected() == []
 
 
-@pytest.mark.parametrize(
-    ("way", "encoding"),
-    [
-        ("run", "latin-1"),
-        ("stream", "utf-16"),
-        pytest.param("stream", "latin-1", marks=pytest.mark.long),
-        pytest.param("run", "utf-16", marks=pytest.mark.long),
-    ],
-)
-def test_another_encoding_may_be_named(project: SmallProject, way: str, encoding: str) -> None:
-    project.declare(encoding=encoding)
-    project.land(1, f"{HEADER}é,0,1\nè,1,2\n".encode(encoding))
-    assert project.ingest(way)[0] == 0
-    assert [row["key"] for row in project.raw("key")] == ["é", "è"]
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_bytes_that_are_no_text_reject_their_record(project: SmallProject, way: str) -> None:
     """Two keys stay out of the windows, and do not become one."""
@@ -90,12 +74,25 @@ def test_bytes_that_are_no_text_reject_their_record(project: SmallProject, way: 
     assert project.rejected() == [("malformed", '"\ufffd\n",1,2'), ("malformed", "\ufffd,0,1")]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_another_delimiter_may_be_named(project: SmallProject, way: str) -> None:
-    project.declare(columns=TEXTS, delimiter=";")
-    project.land(1, 'k;t;v;x\na;0;1;1,5\nb;1;2;"y;z"\n')
+@pytest.mark.parametrize(
+    ("way", "encoding"),
+    [
+        ("run", "latin-1"),
+        ("stream", "utf-16"),
+        pytest.param("stream", "latin-1", marks=pytest.mark.long),
+        pytest.param("run", "utf-16", marks=pytest.mark.long),
+    ],
+)
+def test_another_encoding_and_delimiter_may_be_named(
+    project: SmallProject, way: str, encoding: str
+) -> None:
+    project.declare(columns=TEXTS, encoding=encoding, delimiter=";")
+    project.land(1, 'k;t;v;x\né;0;1;1,5\nè;1;2;"y;z"\n'.encode(encoding))
     assert project.ingest(way)[0] == 0
-    assert [row["x"] for row in project.raw("x")] == ["1,5", "y;z"]
+    assert [(row["key"], row["x"]) for row in project.raw("key", "x")] == [
+        ("é", "1,5"),
+        ("è", "y;z"),
+    ]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -110,15 +107,6 @@ def test_a_header_of_another_delimiter_is_an_error_that_names_it(
     assert "2026-11-01/a.csv: its header ['k;t;v'] has no column 'k'" in said
     assert "source.delimiter is ','" in said
     assert "write 'delimiter: \";\"' in source" in said
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_file_of_blank_lines_is_named(project: SmallProject, way: str) -> None:
-    project.declare()
-    project.land(1, f"{HEADER}a,0,1\n", "a.csv")
-    project.land(1, "\n  \n", "blank.csv")
-    status, said = project.ingest(way)
-    assert (status, "blank.csv: no record in 4 bytes" in said) == (1, True), said
 
 
 def ms(milliseconds: int) -> datetime:

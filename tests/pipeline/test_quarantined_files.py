@@ -32,10 +32,9 @@ def quarantined(project: SmallProject) -> list[tuple[int, str]]:
     return sorted((row["arrival_unit"].day, row["file"]) for row in named_rows(table))
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_a_day_is_published_without_its_bad_file(project: SmallProject, kind: str) -> None:
-    """Mended, the file enters when its day is ingested again; the list has it until then."""
-    bad, mended = bad_and_mended(kind)
+def publish_without_bad_file(project: SmallProject, kind: str) -> Path:
+    """Runs three days, the second of which has a bad file: the file."""
+    bad, _ = bad_and_mended(kind)
     bad_name = f"2026-11-02/{NAME[kind]}"
     project.declare(format=kind, on_bad_file="skip")
     project.land(1, records(kind, 0), "a")
@@ -49,18 +48,35 @@ def test_a_day_is_published_without_its_bad_file(project: SmallProject, kind: st
     assert quarantined(project) == [(2, bad_name)]
     assert days_of(project, "keyed_windows") == [1, 2, 3]
     assert len(project.raw("key")) == 9
-    status, said = project.call("check", "p")
-    assert status == 0, said
-    assert "no_file_quarantined" in said
-    assert f"{bad_name}: left out: " in said
+    return file
 
-    file.write_bytes(mended)
-    status, said = project.call("run", "p")
-    assert (status, "1 file changed since" in said) == (1, True), said
+
+def enter_mended_file(project: SmallProject) -> None:
+    """Ingests the day again."""
     status, said = project.call("run", "p", "--from", "2026-11-02", "--to", "2026-11-02")
     assert (status, "windows-pipeline correct p" in said) == (1, True), said
     assert (quarantined(project), "left out" in said) == ([], False), said
     assert len(project.raw("key")) == 9 + 5_000
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_day_is_published_without_its_bad_file(project: SmallProject, kind: str) -> None:
+    """Mended, the file enters when its day is ingested again; the list has it until then."""
+    publish_without_bad_file(project, kind).write_bytes(bad_and_mended(kind)[1])
+    enter_mended_file(project)
+
+
+def test_a_mended_file_enters_final_windows_by_a_correction(project: SmallProject) -> None:
+    """Checks and runs name it before, and a rebuild from the files gives the same rows."""
+    file = publish_without_bad_file(project, "parquet")
+    status, said = project.call("check", "p")
+    assert status == 0, said
+    assert "no_file_quarantined" in said
+    assert f"2026-11-02/{NAME['parquet']}: left out: " in said
+    file.write_bytes(bad_and_mended("parquet")[1])
+    status, said = project.call("run", "p")
+    assert (status, "1 file changed since" in said) == (1, True), said
+    enter_mended_file(project)
     from_day = ("--windows", "w", "--from", "2026-11-02")
     status, said = project.call("correct", "p", *from_day, "--cause", "a mended file")
     assert status == 0, said
@@ -104,8 +120,7 @@ def test_bad_files_of_every_sort_are_left_out_together(project: SmallProject) ->
     assert quarantined(project) == [(int(file[8:10]), file) for file in files[:2]]
 
 
-@pytest.mark.parametrize("way", ["run", "stream"])
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize(("kind", "way"), [("csv", "run"), ("jsonl", "stream")])
 def test_a_text_file_is_read_to_its_very_end_or_left_out(
     project: SmallProject, kind: str, way: str
 ) -> None:
@@ -131,9 +146,8 @@ def test_a_text_file_is_read_to_its_very_end_or_left_out(
     assert said.count(name_once) == (len(bad) if way == "stream" else 0)
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_a_stream_goes_on_without_a_bad_file(project: SmallProject, kind: str) -> None:
-    """Mended, the file is a new arrival; a correction finds nothing that the stream missed."""
+def go_on_without_bad_file(project: SmallProject, kind: str) -> None:
+    """Streams records without the bad file among them, and then the mended file."""
     bad, mended = bad_and_mended(kind)
     bad_name = f"2026-11-02/{NAME[kind]}"
     project.declare(GRACED, format=kind, stream=True, on_bad_file="skip")
@@ -148,9 +162,22 @@ def test_a_stream_goes_on_without_a_bad_file(project: SmallProject, kind: str) -
     status, said = project.call("stream", "p")
     assert (status, "left out" in said) == (0, False), said
     assert len(project.raw("key")) == 6 + 5_000
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_stream_goes_on_without_a_bad_file(project: SmallProject, kind: str) -> None:
+    """Mended, the file is a new arrival."""
+    go_on_without_bad_file(project, kind)
+
+
+def test_a_correction_finds_nothing_that_the_stream_missed(project: SmallProject) -> None:
+    """Neither do checks, which name the file that was left out."""
+    go_on_without_bad_file(project, "parquet")
     status, said = project.call("check", "p")
-    assert (status, f"{bad_name}: left out: " in said) == (0, True), said
-    project.declare(GRACED | {"grace": "50 s"}, format=kind, stream=True, on_bad_file="skip")
+    left_out = f"2026-11-02/{NAME['parquet']}: left out: "
+    assert (status, left_out in said) == (0, True), said
+    less = GRACED | {"grace": "50 s"}
+    project.declare(less, format="parquet", stream=True, on_bad_file="skip")
     days = ("--from", "2026-11-01")
     status, said = project.call("correct", "p", "--windows", "w", *days, "--cause", "less grace")
     assert status == 0, said

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.support.command_line import call
+from tests.support.shared_folders import made_once
 from tests.support.stored_rows import named_rows, stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.settings import Settings, load_settings
@@ -85,6 +86,27 @@ class SmallProject:
     def ingest(self, way: str) -> tuple[int, str]:
         """Ingests what landed, by days (`run`) or as a stream (`stream`)."""
         return self.call(way, "p")
+
+    def ingested_once(
+        self, kept: Path, way: str, land: Callable[[SmallProject], object]
+    ) -> tuple[SmallProject, str]:
+        """Another project, which is made once for a module, and what its ingest printed.
+
+        Args:
+            kept: Where the other project lies. Tests only read there.
+            way: How it is ingested, as `ingest` has it.
+            land: Declares its pipeline and lands its files.
+        """
+
+        def make(folder: Path) -> None:
+            made = replace(self, folder=folder)
+            land(made)
+            status, said = made.ingest(way)
+            assert status == 0, said
+            (folder / "said").write_text(said)
+
+        made_once(kept, make)
+        return replace(self, folder=kept), (kept / "said").read_text()
 
     @property
     def pipeline(self) -> Pipeline:
