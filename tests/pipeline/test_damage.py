@@ -27,9 +27,7 @@ FROM_ALERTS = "windows-pipeline rebuild p --from alerts"
 OLD_DIGESTS = b"0123abcd of another release\n"
 
 
-@pytest.fixture
-def computed(project: SmallProject) -> SmallProject:
-    """A project whose days are computed, in a warehouse of a release that listed digests."""
+def compute(project: SmallProject) -> None:
     project.declare(ALERTING)
     for day in range(DAYS):
         lines = (f"{'ab'[n % 2]},{day * DAY_MS + 7 * n},{n}\n" for n in range(60))
@@ -37,7 +35,12 @@ def computed(project: SmallProject) -> SmallProject:
     status, said = project.ingest("run")
     assert status == 0, said
     (warehouse_of(project) / "raw_events" / "_file_digests").write_bytes(OLD_DIGESTS)
-    return project
+
+
+@pytest.fixture
+def computed(project: SmallProject, shared: Path) -> SmallProject:
+    """A project whose days are computed, in a warehouse of a release that listed digests."""
+    return project.copy_of(shared / "computed_days", compute)
 
 
 def warehouse_of(project: SmallProject) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -57,35 +58,41 @@ def test_days_that_depend_on_a_changed_day_wait_for_a_correction(project: SmallP
     assert stored_rows(project.windows.corrections) == []
 
 
-def test_open_windows_of_later_days_are_computed_again(project: SmallProject) -> None:
+def compute(project: SmallProject) -> None:
     project.declare(LONG)
     project.land(1, f"{HEADER}a,0,1\n")
     project.land(2, f"{HEADER}a,5,4\n")
     assert project.call("run", "p")[0] == 0
-    project.land(1, f"{HEADER}a,0,100\n")
-    status, said = project.call("run", "p", "--from", "2026-11-01")
+
+
+@pytest.fixture
+def computed(project: SmallProject, shared: Path) -> SmallProject:
+    """A project of two days, whose window is open."""
+    return project.copy_of(shared / "open_window", compute)
+
+
+def test_open_windows_of_later_days_are_computed_again(computed: SmallProject) -> None:
+    computed.land(1, f"{HEADER}a,0,100\n")
+    status, said = computed.call("run", "p", "--from", "2026-11-01")
     assert (status, "1 day, 2026-11-02: computed again, too" in said) == (
         0,
         True,
     ), said
-    assert project.sums("s", "closed") == [(100.0, False), (104.0, False)]
-    status, said = project.call("run", "p", "--from", "2026-11-01")  # the same again
+    assert computed.sums("s", "closed") == [(100.0, False), (104.0, False)]
+    status, said = computed.call("run", "p", "--from", "2026-11-01")  # the same again
     assert (status, "hang on" in said) == (0, False), said
 
 
 def test_check_sees_values_that_do_not_follow_from_the_records(
-    project: SmallProject, spark: SparkSession
+    computed: SmallProject, spark: SparkSession
 ) -> None:
     """Simulates raw days that were ingested again without the later steps."""
-    project.declare(LONG)
-    project.land(1, f"{HEADER}a,0,1\n")
-    assert project.call("run", "p")[0] == 0
-    table = project.windows.keyed_windows
+    table = computed.windows.keyed_windows
     rows = table.read(spark).toArrow()
     at = rows.column_names.index("s")
-    changed = rows.set_column(at, "s", pa.array([7.0]))
-    table.publish(spark.createDataFrame(changed), rows["arrival_unit"].to_pylist(), 1)
-    status, said = project.call("check", "p")
+    changed = rows.set_column(at, "s", pa.array([7.0] * len(rows)))
+    table.publish(spark.createDataFrame(changed), rows["arrival_unit"].to_pylist(), len(rows))
+    status, said = computed.call("check", "p")
     assert (status, "values_are_those_of_records: FAILED" in said) == (1, True), said
 
 

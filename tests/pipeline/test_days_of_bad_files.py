@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -100,30 +101,26 @@ def test_a_mended_file_brings_its_day_and_a_bad_one_takes_none_away(project: Sma
 
 
 def test_bad_files_of_several_days_are_named_together(project: SmallProject) -> None:
-    project.declare(max_record_bytes=MOST)
-    project.land(1, records("csv", 0))
-    project.land(2, "k,t\na,1\n")
-    project.land(3, f"{HEADER}{'a' * MOST},1,1\n")
-    project.land(4, records("csv", 100), "a.csv.zst")
-    status, said = project.call("run", "p")
-    assert status == 3, said
-    assert "2026-11-02/a.csv: its header ['k', 't'] has no column 'v'" in said
-    assert "2026-11-03/a.csv: a record must have at most 200 bytes" in said
-    assert "2026-11-04/a.csv.zst: a file whose name ends with .zst must begin" in said
-    assert days_of(project, "arrival_log") == days_of(project, "keyed_windows") == [1]
-
-
-def test_a_compressed_file_without_a_byte_keeps_back_its_day(project: SmallProject) -> None:
     """A file without a byte whose name says no compression is right, and has no records."""
-    project.declare()
+    project.declare(max_record_bytes=MOST)
     project.land(1, records("csv", 0))
     project.land(1, "", "b.csv")
     project.land(2, records("csv", 90_000))
     cut = project.land(2, "", "b.csv.gz")
+    others = [
+        project.land(3, "k,t\na,1\n"),
+        project.land(4, f"{HEADER}{'a' * MOST},1,1\n"),
+        project.land(5, records("csv", 100), "a.csv.zst"),
+    ]
     status, said = project.call("run", "p")
     assert status == 3, said
     assert "2026-11-02/b.csv.gz: has no byte, and a file whose name ends with .gz" in said
+    assert "2026-11-03/a.csv: its header ['k', 't'] has no column 'v'" in said
+    assert "2026-11-04/a.csv: a record must have at most 200 bytes" in said
+    assert "2026-11-05/a.csv.zst: a file whose name ends with .zst must begin" in said
     assert days_of(project, "arrival_log") == days_of(project, "keyed_windows") == [1]
+    for file in others:
+        shutil.rmtree(file.parent)
     cut.write_bytes(gzip.compress(records("csv", 100_000)))
     status, said = project.call("run", "p")
     assert status == 0, said

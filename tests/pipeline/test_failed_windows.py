@@ -88,6 +88,19 @@ def finals_of(project: SmallProject) -> list[tuple[Any, ...]]:
     )
 
 
+def compute(project: SmallProject) -> None:
+    project.declare(TUMBLING, COLUMNS)
+    project.land(1, OVERFLOWING)
+    project.land(2, LAST)
+    assert project.ingest("run")[0] == 1
+
+
+@pytest.fixture
+def computed(project: SmallProject, shared: Path) -> SmallProject:
+    """A project whose first day has a window that failed, and whose second day closes it."""
+    return project.copy_of(shared / "failed_window", compute)
+
+
 def with_others(project: SmallProject) -> None:
     common = {"grace": "0 ms", "aggregates": AGGREGATES, "alerts": ALERTS}
     others = {name: {**common, **fields} for name, fields in OTHERS.items()}
@@ -183,19 +196,15 @@ def changed_definition(project: SmallProject) -> None:
 
 @pytest.mark.parametrize("way_out", [mended_file, changed_type, changed_definition])
 def test_every_way_out_of_a_failed_window_ends(
-    project: SmallProject, way_out: Callable[[SmallProject], None]
+    computed: SmallProject, way_out: Callable[[SmallProject], None]
 ) -> None:
     """Rule G3: afterwards nothing waits, and all checks pass."""
-    project.declare(TUMBLING, COLUMNS)
-    project.land(1, OVERFLOWING)
-    project.land(2, LAST)
-    assert project.ingest("run")[0] == 1
-    way_out(project)
-    assert failures_of(project) == []
-    assert {row["record_count"] for row in named_rows(project.windows.final_windows)} == {1, 2}
-    status, said = project.call("check", "p")
+    way_out(computed)
+    assert failures_of(computed) == []
+    assert {row["record_count"] for row in named_rows(computed.windows.final_windows)} == {1, 2}
+    status, said = computed.call("check", "p")
     assert status == 0, said
-    assert project.call("run", "p")[0] == 0
+    assert computed.call("run", "p")[0] == 0
 
 
 @pytest.mark.parametrize("table", ["raw_events", "keyed_windows"])
@@ -267,23 +276,19 @@ def test_a_stream_that_runs_on_adds_nothing_to_tables_rebuilt_meanwhile(
 
 
 def test_tables_of_an_earlier_release_are_refused_and_rebuilt(
-    project: SmallProject, spark: SparkSession
+    computed: SmallProject, spark: SparkSession
 ) -> None:
     """Rule G3: they have no column `failed`; the message names it, and the command."""
-    project.declare(TUMBLING, COLUMNS)
-    project.land(1, OVERFLOWING)
-    project.land(2, LAST)
-    assert project.ingest("run")[0] == 1
-    for table in (project.windows.keyed_windows, project.windows.final_windows):
+    for table in (computed.windows.keyed_windows, computed.windows.final_windows):
         rows = spark.read.format("delta").load(table.location).drop("failed")
         write = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
         write.partitionBy("arrival_unit").save(table.location)
         old = {name: text for name, text in table.definition.items() if name != "columns.failed"}
         table.set_properties(spark, {"windows_pipeline.digest": definition_digest(old)})
-    status, said = project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-02")
+    status, said = computed.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-02")
     assert (status, "windows-pipeline rebuild p" in said) == (2, True), said
-    project.call("rebuild", "p")
-    assert failures_of(project) == [("a", 0, 10, "s", MESSAGE)]
+    computed.call("rebuild", "p")
+    assert failures_of(computed) == [("a", 0, 10, "s", MESSAGE)]
 
 
 VALUES = st.sampled_from([MOST, MOST - 1, -MOST, 1, 2, None])

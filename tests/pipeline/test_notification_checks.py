@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import dagster as dg
@@ -89,6 +90,12 @@ def run(project: SmallProject, windows: Mapping[str, object], days: Sequence[str
     assert status == 0, said
 
 
+@pytest.fixture
+def of_slides(project: SmallProject, shared: Path) -> SmallProject:
+    """Two days of sliding windows with notifications."""
+    return project.copy_of(shared / "notified", lambda made: run(made, SLIDES))
+
+
 def events(project: SmallProject) -> list[tuple[str, str, int]]:
     """Key, event and day of what happened, in order."""
     rows = named_rows(table_of(project))
@@ -155,9 +162,9 @@ DAMAGES = [
 ]  # fmt: skip
 
 
-def test_each_check_finds_its_damage(project: SmallProject, spark: SparkSession) -> None:
+def test_each_check_finds_its_damage(of_slides: SmallProject, spark: SparkSession) -> None:
     """Rule E6."""
-    run(project, SLIDES)
+    project = of_slides
     happened = events(project)
     assert happened[0] == ("a", "opened", 1)
     assert happened[1:4] == [("a", "worsened", 1), ("a", "worsened", 2), ("a", "ended", 2)]
@@ -208,9 +215,9 @@ def test_a_silence_ends_at_a_record(project: SmallProject, spark: SparkSession) 
 
 
 def test_the_shell_and_dagster_find_damage(
-    project: SmallProject, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    of_slides: SmallProject, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(project, SLIDES)
+    project = of_slides
     status, said = project.call("check", "p")
     assert status == 0, said
     assert "opened_once_and_first: passed" in said

@@ -34,14 +34,18 @@ def failure_of(project: SmallProject) -> str:
     return " ".join(str(failures[0].step_failure_data.error).split())
 
 
-@pytest.fixture
-def published(project: SmallProject, monkeypatch: pytest.MonkeyPatch) -> SmallProject:
-    """Two days; the first day's windows are final in three definitions."""
+def publish(project: SmallProject) -> None:
     project.declare(others=OTHERS, top={"notify": {"people": FAILED_RUNS}})
     project.land(1, f"{HEADER}a,0,1\na,100,2\n")
     project.land(2, f"{HEADER}z,200,5\n")
     status, said = project.ingest("run")
     assert status == 0, said
+
+
+@pytest.fixture
+def published(project: SmallProject, shared: Path, monkeypatch: pytest.MonkeyPatch) -> SmallProject:
+    """Two days; the first day's windows are final in three definitions."""
+    project.copy_of(shared / "published", publish)
     monkeypatch.chdir(project.folder)
     return project
 

@@ -89,15 +89,17 @@ def declared(project: SmallProject) -> None:
 
 
 def named_in_sql(
-    project: SmallProject, spark: SparkSession, name: str
-) -> list[tuple[str, int, int, int, bool]]:
-    """The current windows of a definition, by the view that `register` makes."""
+    project: SmallProject, spark: SparkSession
+) -> dict[str, list[tuple[str, int, int, int, bool]]]:
+    """The current windows of each definition, by the views that `register` makes."""
     register_tables(spark, project.pipeline, project.settings.warehouse)
-    times = ("unix_millis(window_start)", "unix_millis(window_end)")
-    current = spark.table(f"p.{name}_current_windows")
-    rows = current.selectExpr("key", *times, "record_count", "closed").collect()
+    columns = "key, unix_millis(window_start), unix_millis(window_end), record_count, closed"
+    found = {
+        name: spark.table(f"p.{name}_current_windows").selectExpr(*columns.split(", ")).collect()
+        for name in KINDS
+    }
     spark.sql("DROP SCHEMA p CASCADE")
-    return sorted(map(tuple, rows))
+    return {name: sorted(map(tuple, rows)) for name, rows in found.items()}
 
 
 def test_the_windows_of_a_stream_are_found_as_they_stand(
@@ -115,10 +117,12 @@ def test_the_windows_of_a_stream_are_found_as_they_stand(
                 assert of_key(project, name, key) == standing(
                     ARRIVAL_UNITS[: number + 1], name, key
                 )
-    for name in KINDS:
-        assert named_in_sql(project, spark, name) == sorted(
+    assert named_in_sql(project, spark) == {
+        name: sorted(
             (key, *window) for key in ("a", "b") for window in standing(ARRIVAL_UNITS, name, key)
         )
+        for name in KINDS
+    }
     before = store(project, "sessions")
     status, said = project.call("maintain", "p")
     assert status == 0, said

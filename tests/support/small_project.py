@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,18 @@ class SmallProject:
         """Ingests what landed, by days (`run`) or as a stream (`stream`)."""
         return self.call(way, "p")
 
+    def copy_of(self, kept: Path, make: Callable[[SmallProject], object]) -> SmallProject:
+        """This project with the files and tables of another, which is made once for a module.
+
+        Args:
+            kept: Where the other project lies. A checkpoint of a stream holds paths, so only a
+                project that runs by days may be copied.
+            make: Makes the other project.
+        """
+        made_once(kept, lambda folder: make(replace(self, folder=folder)))
+        shutil.copytree(kept, self.folder)
+        return self
+
     def ingested_once(
         self, kept: Path, way: str, land: Callable[[SmallProject], object]
     ) -> tuple[SmallProject, str]:
@@ -129,9 +142,10 @@ class SmallProject:
         rows = named_rows(self.source.rejected_records, ["reason", "original"])
         return sorted((row["reason"], row["original"]) for row in rows)
 
-    def raw(self, *columns: str) -> list[dict[str, Any]]:
-        """Accepted records, by day and offset."""
-        rows = named_rows(self.source.raw_events)
+    def raw(self, *columns: str, keys: Collection[str] = ()) -> list[dict[str, Any]]:
+        """Accepted records, of some keys or all, by day and offset."""
+        found = named_rows(self.source.raw_events)
+        rows = [row for row in found if not keys or row["key"] in keys]
         in_order = sorted(rows, key=lambda row: (row["arrival_unit"], row["offset"]))
         return [{name: row[name] for name in columns} for row in in_order]
 
