@@ -15,7 +15,7 @@ from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, water
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage import catalog
-from windows_pipeline.storage.waiting_days import waiting_days
+from windows_pipeline.storage.waiting_days import WaitingDays, waiting_days
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
     log = log_parts(catalog.source_tables(pipeline, warehouse).arrival_log)
     done = {name: computed_days(pipeline, name, warehouse, log) for name in pipeline.windows}
     waiting = waiting_days(pipeline.partitions.start, _ingested(log), done)
-    through = max((day for day in _ingested(log) if day < waiting.missing), default=None)
+    through = _last_before(waiting.missing, log)
     opened = {spec.name: _opened(spec) for spec in catalog.all_tables(pipeline, warehouse)}
     return PipelineState(
         through=through,
@@ -117,7 +117,7 @@ def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
         missing=waiting.missing if waiting.blocked else None,
         blocked=tuple(waiting.blocked),
         windows=tuple(
-            _windows_state(name, windows, log, through, waiting.lacking.get(name, []))
+            _windows_state(name, windows, log, waiting)
             for name, windows in pipeline.windows.items()
         ),
         unfinished=(
@@ -171,6 +171,10 @@ def _ingested(log: tuple[LogPart, ...]) -> set[date]:
     return {part.arrival_unit for part in log}
 
 
+def _last_before(day: date, log: tuple[LogPart, ...]) -> date | None:
+    return max((one for one in _ingested(log) if one < day), default=None)
+
+
 def _opened(spec: catalog.TableSpec) -> LocalTable | None:
     try:
         return LocalTable(spec)
@@ -185,17 +189,11 @@ def _table_state(name: str, table: LocalTable | None) -> TableState:
 
 
 def _windows_state(
-    name: str,
-    windows: Windows,
-    log: tuple[LogPart, ...],
-    ingested_through: date | None,
-    lacking: list[date],
+    name: str, windows: Windows, log: tuple[LogPart, ...], waiting: WaitingDays
 ) -> WindowsState:
     """The state of a definition, all of whose days are computed but the lacking ones."""
-    through = ingested_through
-    if lacking:
-        done = [day for day in _ingested(log) if day < lacking[0]]
-        through = max(done, default=None)
+    lacking = waiting.lacking.get(name, [])
+    through = _last_before(lacking[0] if lacking else waiting.missing, log)
     watermark_ms = watermark_after_ms(log, through)
     close_time_ms = None if watermark_ms is None else watermark_ms - windows.spec.close_delay_ms
     return WindowsState(name, through, close_time_ms, tuple(lacking))
