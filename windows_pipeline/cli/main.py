@@ -160,7 +160,7 @@ def _report(call: Invocation, error: Exception) -> int:
         say("log", f"{call.log.path} has the trace")
     except OSError as no_log:
         say("warning", f"no log is written: {no_log}")
-        is_printed = is_printed or fault.status == 1  # an error that nobody expected
+        is_printed = is_printed or fault.is_unexpected
     if is_printed:
         trace = without_values("".join(traceback.format_exception(error)))
         ERRORS.print(trace, soft_wrap=True)

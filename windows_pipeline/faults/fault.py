@@ -33,6 +33,11 @@ class Fault:
     status: int = USERS
     is_foreign: bool = True
 
+    @property
+    def is_unexpected(self) -> bool:
+        """Whether nobody expected the error, so that only its trace says more."""
+        return self.status == UNEXPECTED
+
     def __str__(self) -> str:
         """The fault as lines, one for each of its parts."""
         return "\n  ".join(part for part in (self.title, _cut(self.cause), self.fix) if part)
