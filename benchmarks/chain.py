@@ -27,7 +27,6 @@ from tests.support import costs
 _ROOT = Path(__file__).parent.parent
 _FIRST = date(2026, 3, 1)
 _LARGE_RECORDS = 1_000_000
-_RECORDS_A_WINDOW = 100
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -127,7 +126,7 @@ def _land_days(folder: Path, days: Sequence[str], *, stream: bool = False) -> No
     _settle(folder)
     chance = random.Random(7)  # noqa: S311  a seeded generator is wanted
     name = "flow" if stream else "days"
-    costs.declare(folder, name, **({"stream": True} if stream else {}))
+    costs.declare(folder, name, stream=stream)
     for day in days:
         costs.land(folder, name, date.fromisoformat(day), chance)
     if stream:
@@ -137,8 +136,7 @@ def _land_days(folder: Path, days: Sequence[str], *, stream: bool = False) -> No
 
 def _land_large(folder: Path) -> None:
     """A day of records in ten files, with about a hundred a window."""
-    busy = 3 * _RECORDS_A_WINDOW // 2
-    _, _, landing = landed.declared(folder, "large", 10, 8, busy)
+    landing = landed.declared(folder, "large", 10, 8).landing
     for number in range(10):
         landed.land(landing, number, _LARGE_RECORDS // 10)
     _settle(folder, landed.FOR_LONG_WORK)
