@@ -156,7 +156,7 @@ def test_a_day_may_be_blocked_until_its_file_is_mended(project: SmallProject) ->
     project.land(2, LAST)
     status, said = project.ingest("run")
     assert (status, "p/w/keyed_windows: NOT published" in said) == (1, True), said
-    assert "{a, 1970-01-01 00:00:00, 1970-01-01 00:00:00.01, [s]}" in said
+    assert "{a, 1970-01-01 00:00:00, 1970-01-01 00:00:00.01, [s], [guessed, none, rated]}" in said
     assert stored_rows(project.windows.keyed_windows) == []
     project.land(1, OVERFLOWING.replace(str(MOST), "1"))
     project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-01")

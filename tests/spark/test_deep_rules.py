@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tests.unit.test_fuzzed_rules import COLUMNS, DEEPEST
-from windows_pipeline.alerts.rule_sql import compile_expression
+from windows_pipeline.alerts.rule_sql import compile_rule
 
 VALUES = {
     "key": "'a'",
@@ -22,7 +22,7 @@ def test_spark_runs_the_deepest_rules(spark: SparkSession) -> None:
     """Spark's parser and its analysis recurse, too."""
     rows = spark.range(1).selectExpr(*(f"{sql} AS {name}" for name, sql in VALUES.items()))
     sql = {
-        name: compile_expression(text, COLUMNS, "boolean" if want == "boolean" else "number")
+        name: compile_rule(text, COLUMNS, "boolean" if want == "boolean" else "number").sql
         for name, (text, want) in DEEPEST.items()
     }
     (found,) = rows.select(*(F.expr(text).alias(name) for name, text in sql.items())).collect()

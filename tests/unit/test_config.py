@@ -68,10 +68,10 @@ def test_rules_keep_their_text_and_compile_to_sql() -> None:
     rule = hourly.alerts["disruption"]
     columns = hourly.result_columns(flights.source)
     assert rule.when == "record_count >= 10 and avg_dep_delay > 60"
-    assert rule.when_sql(columns) == "(`record_count` >= 10) AND (`avg_dep_delay` > 60)"
-    assert rule.severity_sql(columns) == "`avg_dep_delay`"
+    assert rule.when_sql(columns).sql == "((`record_count` >= 10L) AND (`avg_dep_delay` > 60L))"
+    assert rule.severity_sql(columns).sql == "`avg_dep_delay`"
     lasting = Rule(when="record_count > 3", severity="episode_ms")
-    assert lasting.severity_sql(columns) == "`episode_ms`"
+    assert lasting.severity_sql(columns).sql == "`episode_ms`"
 
 
 def test_each_file_of_a_folder_declares_a_pipeline(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_aggregates_may_be_left_out(tmp_path: Path, fields: str, empty: str) -> 
         *("key", "window_start", "window_end", "first_event_time", "last_event_time"),
         "record_count",
     ]
-    assert windows.alerts["busy"].when_sql(columns) == "`record_count` > 3"
+    assert windows.alerts["busy"].when_sql(columns).sql == "(`record_count` > 3L)"
 
 
 def test_a_definition_is_the_same_with_aggregates_empty_or_left_out(tmp_path: Path) -> None:

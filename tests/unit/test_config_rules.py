@@ -50,7 +50,8 @@ def test_a_severity_may_be_a_number_without_quotes(tmp_path: Path, number: str) 
         quoted, "hourly", "alerts"
     )
     rule = plain.windows["hourly"].alerts["disruption"]
-    assert rule.severity_sql({}).lstrip("-") == canonical.lstrip("-")
+    assert float(rule.severity) == float(canonical)
+    assert rule.severity_sql({}).fails is None
 
 
 @pytest.mark.parametrize("operator", ["==", "!=", "<>", "<=>"])

@@ -20,7 +20,7 @@ RULES = """    alerts:
         severity: avg_dep_delay
 """
 WITH_RULES = FLIGHTS[: FLIGHTS.index("    alerts:\n")] + RULES
-FAILED = "arrays_overlap(`failed`, array('total_distance'))"
+FAILED = "(arrays_overlap(`failed`, array('total_distance')))"
 
 
 def test_a_rule_that_reads_a_failed_aggregate_is_not_broken(tmp_path: Path) -> None:
@@ -30,11 +30,13 @@ def test_a_rule_that_reads_a_failed_aggregate_is_not_broken(tmp_path: Path) -> N
     columns = hourly.result_columns(pipeline.source)
     compiled = {name: hourly.breaking_sql(rule, columns) for name, rule in hourly.alerts.items()}
     assert compiled == {
-        "far": f"(COALESCE(`total_distance`, 9) > 5) AND NOT {FAILED}",
-        "rated": f"(`record_count` > 3) AND NOT {FAILED}",
-        "slow": "`avg_dep_delay` > 60",  # a mean of doubles is always computed
+        "far": f"((COALESCE(`total_distance`, 9L) > 5L)) AND NOT {FAILED}",
+        "rated": f"((`record_count` > 3L)) AND NOT {FAILED}",
+        "slow": "(`avg_dep_delay` > 60L)",  # a mean of doubles is always computed
     }
-    assert hourly.undecided_sql(columns) == FAILED
+    assert hourly.undecided_rules_sql(columns) == (
+        f"array_compact(array(IF({FAILED}, 'far', NULL), IF({FAILED}, 'rated', NULL)))"
+    )
 
 
 def test_where_no_rule_reads_such_an_aggregate_none_is_undecided(tmp_path: Path) -> None:
@@ -42,7 +44,7 @@ def test_where_no_rule_reads_such_an_aggregate_none_is_undecided(tmp_path: Path)
     pipeline = load_text(tmp_path, FLIGHTS)
     hourly = pipeline.windows["hourly"]
     columns = hourly.result_columns(pipeline.source)
-    assert hourly.undecided_sql(columns) is None
+    assert hourly.undecided_rules_sql(columns) is None
     assert hourly.failure_messages(columns) == {
         "total_distance": "sum(distance) overflows bigint: make the column a decimal or a double"
     }

@@ -12,7 +12,7 @@ import pytest
 from tests.support.pipeline_texts import FLIGHTS, changed, of_kind, problems_of
 from windows_pipeline.aggregates import parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
-from windows_pipeline.alerts.rule_sql import compile_expression
+from windows_pipeline.alerts.rule_sql import compile_rule
 from windows_pipeline.dataframe.names import split_name
 from windows_pipeline.dataframe.sql import parse_aggregates
 from windows_pipeline.dataframe.sql_calls import window_calls
@@ -46,7 +46,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "aggregates of a query": parse_aggregates,
     "type": parse_type,
     "duration": lambda text: duration_ms(text, "grace"),
-    "rule": lambda text: compile_expression(text, {"v": "double"}, "number"),
+    "rule": lambda text: compile_rule(text, {"v": "double"}, "number"),
 }
 
 

@@ -417,8 +417,8 @@ class ExpressionCheck:
                 f"{name} takes a list, but {column.sql('spark')} is of kind {self.kind(column)}; "
                 "name a column that is a list"
             )
-        listed = _LIST.fullmatch(self._columns[column.name])
-        kind = _kind_of(listed[1]) if listed else None
+        listed = element_type(self._columns[column.name])
+        kind = None if listed is None else _kind_of(listed)
         if kind is None:
             raise RuleError(
                 f"column {column.name!r} is of type {self._columns[column.name]}, whose elements "
@@ -438,9 +438,15 @@ class ExpressionCheck:
         return "timestamp"
 
 
+def element_type(column_type: str) -> str | None:
+    """The type of the elements of a list; None for other types."""
+    listed = _LIST.fullmatch(column_type)
+    return listed[1] if listed else None
+
+
 def _kind_of(column_type: str) -> Kind | None:
     """The kind of a column's values; None if rules cannot use them."""
-    if _LIST.fullmatch(column_type):
+    if element_type(column_type) is not None:
         return "list"
     # Spark compares decimals with other numbers by value.
     return _TYPE_KINDS.get(column_type.partition("(")[0])

@@ -1,9 +1,8 @@
-"""Compiles an expression over a record's columns to SQL whose type and failures are known.
+"""Compiles an expression over the columns of a row to SQL whose type and failures are known.
 
-Derived columns and the arguments of aggregates are such expressions. Their values become columns
-of tables, so each operator has one type here: bigint, double, or a decimal that is wide enough for
-every result; in a rule Spark chooses. No expression raises: where a number, time or text does not
-fit, the value is null, and a condition says so (rules A6, G3).
+Derived columns, the arguments of aggregates, and rules are such expressions. Each operator has one
+type: bigint, double, or a decimal that is wide enough for every result. No expression raises: where
+a number, time or text does not fit, the value is null, and a condition says so (rules A6, E5, G3).
 """
 
 from __future__ import annotations
@@ -16,14 +15,15 @@ from functools import lru_cache
 from sqlglot import exp
 
 from windows_pipeline.alerts.column_grammar import TEXT_ARGUMENTS, ColumnCheck, cast_type
+from windows_pipeline.alerts.parsing import errors_of, parse_expression
 from windows_pipeline.alerts.rule_grammar import (
     COMPARISONS,
     ExpressionCheck,
     Kind,
     RuleError,
+    element_type,
     whole_number,
 )
-from windows_pipeline.alerts.rule_sql import errors_of, parse_expression
 
 _MOST_DIGITS = 38
 _MOST_SQL = 100_000
@@ -69,6 +69,7 @@ _WHOLE_PARTS: dict[type[exp.Expr], str] = {
     exp.UnixMillis: "UNIX_MILLIS",
     exp.UnixSeconds: "UNIX_SECONDS",
     exp.Length: "LENGTH",
+    exp.ArraySize: "SIZE",
 }
 """Functions whose value is a whole number. Spark's is of 32 bits, and would overflow early."""
 _NAMES: dict[type[exp.Expr], str] = {
@@ -103,8 +104,8 @@ class ValueSql:
     Attributes:
         sql: The value; null where it fails.
         type: The value's type, as Spark writes it.
-        fails: SQL that is true for a record for which the expression fails, else false; None if
-            it can't fail.
+        fails: SQL that is true for a row for which the expression fails, else false; None if it
+            can't fail.
     """
 
     sql: str
@@ -116,7 +117,7 @@ def compile_value(text: str, columns: Mapping[str, str]) -> ValueSql:
     """Compiles an aggregate's expression over the columns of one record.
 
     Args:
-        text: The expression, in Spark's SQL; see `rule_sql.compile_expression`.
+        text: The expression, in Spark's SQL; see `rule_sql.compile_rule`.
         columns: The columns that it may name, each with its Spark type.
 
     Raises:
@@ -166,7 +167,7 @@ def _compiled_value(text: str, columns: tuple[tuple[str, str], ...]) -> ValueSql
                 "columns of one record; write it as an aggregate of its own"
             )
         ExpressionCheck(dict(columns)).kind(tree)
-        found = _Writer({name: ValueSql(f"`{name}`", kind) for name, kind in columns}).value(tree)
+        found = written(tree, {name: column_of(name, kind) for name, kind in columns})
         if found.type in ("null", "interval"):
             raise RuleError("is no value of a record; name a column")
         return found
@@ -182,14 +183,33 @@ def _compiled_column(
         if found != kind:
             fix = "declare a type that fits, or cast it"
             raise RuleError(f"is of kind {found}, but the column's type is of kind {kind}; {fix}")
-        named = {name: ValueSql(f"`{table}`.`{name}`", its_type) for name, its_type in columns}
+        named = {name: column_of(name, its_type, table) for name, its_type in columns}
         # A landed time may lie beyond the year 9999, which a stored one does not.
         in_years = {
             name: _tried(_within_years(column.sql), column.type, [column])
             for name, column in named.items()
             if column.type in ("date", "timestamp")
         }
-        return _Writer(named | in_years).value(tree)
+        return written(tree, named | in_years)
+
+
+def column_of(name: str, column_type: str, struct: str | None = None) -> ValueSql:
+    """A column, or a field of a struct."""
+    parts = [name] if struct is None else [struct, name]
+    return ValueSql(".".join(f"`{part.replace('`', '``')}`" for part in parts), column_type)
+
+
+def written(tree: exp.Expr, columns: Mapping[str, ValueSql]) -> ValueSql:
+    """Writes the SQL of a tree that the grammar has checked.
+
+    Args:
+        tree: The tree.
+        columns: What each name stands for.
+
+    Raises:
+        RuleError: It needs a decimal of more than 38 digits, or is too long for Spark.
+    """
+    return _Writer(columns).value(tree)
 
 
 class _Writer:
@@ -223,12 +243,16 @@ class _Writer:
             **dict.fromkeys(_CALLS, self._call),
             exp.Replace: self._replace,
             exp.Concat: self._concat,
+            exp.Bracket: self._element,
+            exp.ArrayContains: lambda node: self._boolean(
+                "ARRAY_CONTAINS({}, {})", node.this, node.expression
+            ),
         }
 
     def value(self, node: exp.Expr) -> ValueSql:
         found = self._writers[type(node)](node)
         if len(found.sql) + len(found.fails or "") > _MOST_SQL:
-            raise RuleError("is too long for Spark; split it up into derived columns")
+            raise RuleError("is too long for Spark; split it up, or simplify it")
         return found
 
     def _values(self, *nodes: exp.Expr) -> list[ValueSql]:
@@ -390,6 +414,14 @@ class _Writer:
         is_boolean = TEXT_ARGUMENTS.get(type(node), ("",))[0] == "boolean"
         sql = f"{name}({', '.join(value.sql for value in values)})"
         return ValueSql(sql, "boolean" if is_boolean else values[0].type, _any(values))
+
+    def _element(self, node: exp.Expr) -> ValueSql:
+        """An element of a list, by a number from 0 in x[0], from 1 in element_at(x, 1)."""
+        listed, number = self.value(node.this), whole_number(node.expressions[0]) or 0
+        position = number if node.args.get("offset") else number + 1
+        # x[0] of Spark fails the run where the list has no such element.
+        sql = f"TRY_ELEMENT_AT({listed.sql}, {position})"
+        return ValueSql(sql, element_type(listed.type) or "", listed.fails)
 
     def _replace(self, node: exp.Expr) -> ValueSql:
         call, operands = self._call(node), (node.this, node.expression, node.args["replacement"])

@@ -85,7 +85,7 @@ def raw_events_checks(pipeline: Pipeline) -> list[Check]:
 
 def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
     """Checks that no record is lost and every rule evaluated, over a row for each arrival unit."""
-    undecided = windows.undecided_sql(windows.result_columns(pipeline.source))
+    undecided = windows.undecided_rules_sql(windows.result_columns(pipeline.source))
     limit = pipeline.limits.late
     filtered, named = "", ""
     if windows.where is not None:
@@ -121,9 +121,10 @@ def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
         ),
         Check(
             "aggregates_computed",
-            "Every aggregate that an alert rule reads is computed in each window that the day "
-            "closed; where it is not, the rule raises no alert. failed in keyed_windows names such "
-            "aggregates, and failed_windows has the reasons (rule G3)",
+            "In each window that the day closed, every aggregate that an alert rule reads is "
+            "computed, and the numbers and times in its condition fit their types; where not, the "
+            "rule raises no alert. failed in keyed_windows names such aggregates, and "
+            "failed_windows has the reasons; in a condition, cast(x as double) fits (rule G3)",
             "FALSE" if undecided is None else "undecided > 0",
             blocking=windows.on_failed == "block",
         ),

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from windows_pipeline.alerts.rule_hints import hint
-from windows_pipeline.alerts.rule_sql import RuleError, columns_read, compile_expression
+from windows_pipeline.alerts.rule_sql import RuleError, columns_read, compile_rule
 from windows_pipeline.config.columns.key import Key, key_columns
 from windows_pipeline.config.fields import Text
 from windows_pipeline.config.source import ROLE_TYPES, Source
@@ -50,9 +50,9 @@ def filter_sql(where: str, source: Source) -> str:
     A number or cast that does not fit its type is null there, so that no record fails a run.
 
     Raises:
-        RuleError: See `windows_pipeline.alerts.rule_sql.compile_expression`.
+        RuleError: See `windows_pipeline.alerts.rule_sql.compile_rule`.
     """
-    return compile_expression(where, filter_columns(source), "boolean", null_if_unfit=True)
+    return compile_rule(where, filter_columns(source), "boolean").sql
 
 
 def key_problems(

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from windows_pipeline.alerts.rule_hints import hint
-from windows_pipeline.alerts.rule_sql import RuleError, columns_read, compile_expression
+from windows_pipeline.alerts.rule_sql import RuleError, columns_read, compile_rule
 from windows_pipeline.config.columns.key import Key, key_columns
 from windows_pipeline.config.fields import ColumnReference, Condition, Identifier, looks
 from windows_pipeline.config.strict import Strict, refuse
@@ -320,7 +320,7 @@ def _condition_problems(name: str, text: str, types: Mapping[str, str]) -> Itera
 
 
 def _compiled(text: str, types: Mapping[str, str]) -> str:
-    return compile_expression(text, types, "boolean", null_if_unfit=True)
+    return compile_rule(text, types, "boolean").sql
 
 
 def _share_rule(judged: str, fails: str, mostly: float) -> ArrivalUnitRule:

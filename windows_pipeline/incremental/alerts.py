@@ -14,7 +14,7 @@ from windows_pipeline.storage.instants import timestamp_to_ms
 
 
 class RuleSql(NamedTuple):
-    """A rule as SQL over the columns of final_windows, made by `rule_sql.compile_expression`.
+    """A rule as SQL over the columns of final_windows, made by `rule_sql.compile_rule`.
 
     Attributes:
         when: The condition of windows that break the rule.

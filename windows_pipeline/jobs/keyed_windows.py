@@ -117,10 +117,11 @@ class KeyedWindowsJob(WindowsJob):
         judged = with_verdicts(recounted, checks, *OF_ACCOUNTS)
         arrival_units = arrival_units_frame(spark, arrivals, days)
         rejected = self.source.rejected_records.of_arrival_units(spark, days)
-        condition = self.windows.undecided_sql(self.result_columns)
+        rules = self.windows.undecided_rules_sql(self.result_columns)
         undecided = None
-        if condition is not None:
-            undecided = keyed.where(F.col("closed") & F.expr(condition))
+        if rules is not None:
+            closed = keyed.where("closed").withColumn("undecided_rules", F.expr(rules))
+            undecided = closed.where(F.size("undecided_rules") > 0)
         marked = None if self.windows.where is None else raw.where(in_arrival_units(days))
         accounts = account_for_records(judged, late, rejected, arrival_units, undecided, marked)
         if is_of_stream(log):

@@ -140,7 +140,7 @@ class WindowsJob:
         """The alert rules as SQL for Spark."""
         columns = self.result_columns
         return {
-            name: RuleSql(self.windows.breaking_sql(rule, columns), rule.severity_sql(columns))
+            name: RuleSql(self.windows.breaking_sql(rule, columns), rule.severity_sql(columns).sql)
             for name, rule in self.windows.alerts.items()
         }
 

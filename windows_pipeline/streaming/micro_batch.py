@@ -59,7 +59,7 @@ class BatchResult(NamedTuple):
         late: How many records are late, by definition.
         failed: How many closed windows have an aggregate that can't be computed, by definition;
             definitions without such windows are left out (rule G3).
-        undecided: In how many of these an alert rule reads such an aggregate, likewise.
+        undecided: In how many closed windows an alert rule can't be evaluated, likewise.
         without_value: The columns, among those unseen so far, in which no record has a value.
         without_records: The names and sizes of landed files that gave no record, if records come
             by line.

@@ -53,7 +53,7 @@ class ComputedBatch(NamedTuple):
             run in any order.
         late: How many records are late: every window that would have held the record is closed.
         failed: How many closed windows have an aggregate that can't be computed (rule G3).
-        undecided: In how many of the failed windows an alert rule reads the failed aggregate.
+        undecided: In how many closed windows an alert rule can't be evaluated (rule G3).
     """
 
     appends: list[Callable[[], None]]
@@ -240,8 +240,8 @@ class BatchWindows:
     def _as_rows(self, computed: DataFrame) -> DataFrame:
         """The windows as rows of keyed_windows, each in the arrival unit that closed it.
 
-        `_broken` is the number of rules that a closed window breaks, or null. If aggregates may
-        fail, `_failed` and `_undecided` are the flags of closed windows. The rows of
+        `_broken` is the number of rules that a closed window breaks, or null. `_failed` and
+        `_undecided`, where aggregates or rules may fail, are flags of closed windows. The rows of
         `arrival_unit_windows` for records that no window counts are included.
         """
         job = self.job
@@ -263,9 +263,10 @@ class BatchWindows:
         rule_count = sum(broken, F.lit(0))
         flags = {_BROKEN: F.when(F.col("closed") & (rule_count > 0), rule_count)}
         if job.windows.failure_messages(job.result_columns):
-            undecided = job.windows.undecided_sql(job.result_columns) or "FALSE"
             flags[_FAILED] = F.col("closed") & (F.size("failed") > 0)
-            flags[_UNDECIDED] = F.col("closed") & F.expr(undecided)
+        undecided = job.windows.undecided_rules_sql(job.result_columns)
+        if undecided is not None:
+            flags[_UNDECIDED] = F.col("closed") & (F.size(F.expr(undecided)) > 0)
         return rows.withColumns(flags)
 
     def _failed(self, failed: DataFrame) -> DataFrame:
@@ -311,7 +312,8 @@ class BatchWindows:
         # Row windows have no column of partly late records: a record is counted or late on arrival.
         windows, *dropped = totals[: len(known)]
         closed, alerts, *of_flags = totals[len(known) :]
-        failed, undecided = of_flags or (0, 0)
+        counts = dict(zip(flags, of_flags, strict=True))
+        failed, undecided = counts.get(_FAILED, 0), counts.get(_UNDECIDED, 0)
         return _Found(windows, closed, alerts, failed, undecided, sum(dropped), late)
 
     def _closing_arrival_unit(self, last_ms: Column) -> Column:

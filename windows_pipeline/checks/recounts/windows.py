@@ -206,7 +206,8 @@ def account_for_records(
             (bigint), `_close_after_ms` (bigint) and `blocked_by` (date: the missing arrival
             unit; null without one).
         undecided: The closed windows of these arrival units with a rule that could not be evaluated
-            (rule G3), as rows of keyed_windows; None if every rule can be evaluated.
+            (rule G3), as rows of keyed_windows with `undecided_rules` (list of their names); None
+            if every rule can be evaluated.
         marked: The frame that `definition_records` returns for these arrival units, if the
             definition has a filter (rule A9); None if it has none.
 
@@ -215,8 +216,8 @@ def account_for_records(
         `pending` (no window counts them yet, but an open window may, rule B5), `late` (all of
         late_records), `too_late` (those of `late` that some window covers) and `rejected`. With
         `marked` also `filtered`, the records that do not pass the filter. With `undecided` also
-        their number, and of one of them `first_undecided` (string: its key, bounds and failed
-        aggregates).
+        their number, and of one of them `first_undecided` (string: its key, bounds, failed
+        aggregates and such rules).
     """
     is_open = F.col("last_instant_ms") >= F.col("_close_after_ms")
     counts = (
@@ -249,7 +250,7 @@ def account_for_records(
         accounts = accounts.join(counts, "arrival_unit", "left").fillna(0, ["filtered"])
     if undecided is None:
         return accounts
-    shown = F.struct("key", "window_start", "window_end", "failed")
+    shown = F.struct("key", "window_start", "window_end", "failed", "undecided_rules")
     of_windows = undecided.groupBy("arrival_unit").agg(
         F.count("*").alias("undecided"), F.min(shown).cast("string").alias("first_undecided")
     )

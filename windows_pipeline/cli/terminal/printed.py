@@ -299,10 +299,10 @@ class PrintedBatches:
 
     @property
     def wrong(self) -> list[str]:
-        """A file without a record, failed aggregates that a rule reads, and exceeded limits."""
+        """A file without a record, windows without an answer of a rule, exceeded limits."""
         return [
             *["a file has no record"][: self._any_empty],
-            *["an alert rule reads an aggregate that can't be computed"][: self._any_undecided],
+            *["an alert rule can't be evaluated in a window"][: self._any_undecided],
             *self.beyond_limits,
         ]
 

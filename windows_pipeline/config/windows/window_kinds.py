@@ -9,12 +9,8 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, StrictBool
 
 from windows_pipeline.aggregates import Aggregate, UserFunction, UserModules
-from windows_pipeline.alerts.rule_sql import (
-    EPISODE_MS,
-    columns_read,
-    compile_expression,
-    struct_fields,
-)
+from windows_pipeline.alerts.rule_sql import EPISODE_MS, columns_read, compile_rule, struct_fields
+from windows_pipeline.alerts.value_sql import ValueSql
 from windows_pipeline.config.aggregates import (
     BoundAggregates,
     aggregates_of,
@@ -90,23 +86,25 @@ class Rule(Strict):
     owner: Owner | None = None
     runbook: WebAddress | None = None
 
-    def when_sql(self, columns: Mapping[str, str]) -> str:
+    def when_sql(self, columns: Mapping[str, str]) -> ValueSql:
         """Compiles the condition to SQL for Spark, over `Windows.result_columns`.
 
-        `Windows.breaking_sql` also leaves out windows with a failed aggregate.
+        `Windows.breaking_sql` also leaves out windows in which the rule can't be evaluated.
 
         Raises:
-            RuleError: See `windows_pipeline.alerts.rule_sql.compile_expression`.
+            RuleError: See `windows_pipeline.alerts.rule_sql.compile_rule`.
         """
-        return compile_expression(self.when, columns, "boolean")
+        return compile_rule(self.when, columns, "boolean")
 
-    def severity_sql(self, columns: Mapping[str, str]) -> str:
+    def severity_sql(self, columns: Mapping[str, str]) -> ValueSql:
         """Compiles the severity to SQL for Spark, over `Windows.result_columns` and `episode_ms`.
 
+        It is null where a number does not fit its type.
+
         Raises:
-            RuleError: See `windows_pipeline.alerts.rule_sql.compile_expression`.
+            RuleError: See `windows_pipeline.alerts.rule_sql.compile_rule`.
         """
-        return compile_expression(self.severity, {**columns, EPISODE_MS: "bigint"}, "number")
+        return compile_rule(self.severity, {**columns, EPISODE_MS: "bigint"}, "number")
 
     @property
     def urgency(self) -> int:
@@ -243,21 +241,30 @@ class Windows(Strict):
     def breaking_sql(self, rule: Rule, columns: Mapping[str, str]) -> str:
         """Compiles the condition that a window breaks a rule (rules E5, G3).
 
-        No window breaks a rule that reads an aggregate which can't be computed there.
+        No window breaks a rule that can't be evaluated there.
         """
-        condition = rule.when_sql(columns)
-        failed = _failed_sql(
-            [name for name in self.failure_messages(columns) if name in rule.reads]
-        )
-        return condition if failed is None else f"({condition}) AND NOT {failed}"
+        condition, undecided = rule.when_sql(columns).sql, self._undecided_sql(rule, columns)
+        return condition if undecided is None else f"({condition}) AND NOT {undecided}"
 
-    def undecided_sql(self, columns: Mapping[str, str]) -> str | None:
-        """The condition that some rule reads an aggregate which can't be computed (rule G3).
+    def undecided_rules_sql(self, columns: Mapping[str, str]) -> str | None:
+        """The list of the rules that can't be evaluated in a window (rule G3).
 
-        None if no rule reads an aggregate that may fail.
+        None if each rule can be evaluated in every window.
         """
-        read = frozenset().union(*(rule.reads for rule in self.alerts.values()))
-        return _failed_sql([name for name in self.failure_messages(columns) if name in read])
+        undecided = {name: self._undecided_sql(rule, columns) for name, rule in self.alerts.items()}
+        # Names are identifiers, so they need no escapes.
+        named = [f"IF({sql}, '{name}', NULL)" for name, sql in undecided.items() if sql]
+        return f"array_compact(array({', '.join(named)}))" if named else None
+
+    def _undecided_sql(self, rule: Rule, columns: Mapping[str, str]) -> str | None:
+        """The condition that a rule can't be evaluated in a window; None if it always can.
+
+        It reads an aggregate that can't be computed, or a number or time in its condition does not
+        fit its type.
+        """
+        read = [name for name in self.failure_messages(columns) if name in rule.reads]
+        found = [sql for sql in (_failed_sql(read), rule.when_sql(columns).fails) if sql]
+        return f"({' OR '.join(found)})" if found else None
 
 
 def _failed_sql(names: Sequence[str]) -> str | None:
