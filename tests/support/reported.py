@@ -18,8 +18,8 @@ DAYS = (date(2013, 1, 1), date(2013, 1, 2))
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 HOSTILE = "-<script>alert(1)</script>\"'&\u202e\x01</style></svg>![x](javascript:alert(1))"
-"""A key, and the text of a record; as a page shows it, two characters are replaced."""
-SHOWN = HOSTILE.replace("\u202e", "\ufffd").replace("\x01", "\ufffd")
+"""A key, and the text of a record; as a page shows it, two characters are escaped."""
+SHOWN = HOSTILE.replace("\u202e", r"\u202e").replace("\x01", r"\x01")
 WINDOWS = [
     (HOUR * 0, 12, 70.0, True),
     (HOUR / 2, 11, 95.5, True),

@@ -159,4 +159,4 @@ def test_an_id_that_several_alerts_have_lists_them(project: Called) -> None:
     assert status == 2
     assert f"must name one alert, and {len(alike)} have ids that begin with '{first}'" in said
     for own, key in alike[:5]:
-        assert f"{own}: disruption of hourly, key {key}, ends {ONE}" in said
+        assert f"{own}: disruption of hourly, key {key}, ends 2013-01-01 13:00:00" in said

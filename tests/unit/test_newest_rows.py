@@ -129,7 +129,7 @@ def test_a_key_of_several_columns_is_printed_by_its_parts(
     status, said = called(capfd, monkeypatch, "alerts", "flights")
     assert status == 0
     shown = [row.split(" 2013")[0].strip() for row in said.split("disruption")[1:]]
-    assert shown == ["AA, 7", "AA, 12", "UA,"]
+    assert shown == ["AA,7", "AA,12", "UA,"]
     status, said = called(capfd, monkeypatch, "alerts", "flights", "--json")
     assert [row["key"] for row in json.loads(said)] == [parts[0], parts[2], parts[1]]
 

@@ -40,13 +40,13 @@ def test_a_mail_has_one_subject_whatever_a_key_holds(
     assert box.to == [["a@example.com", "b@example.com"]]
     assert box.logins == [b"\0me\0s3cret-s3cret"]
     assert mail["Bcc"] is None
-    assert mail["Subject"].startswith("flights hourly: disruption opened for x  Bcc: c@example.com")
-    assert "äéyyy" in mail["Subject"].replace(" ", "")
+    assert mail["Subject"].startswith("flights hourly: disruption opened for x\\r\\nBcc: c@")
+    assert r"ä\u2028éyyy" in mail["Subject"]
     assert "\u2028" not in mail["Subject"]
     assert len(mail["Subject"]) <= 200
     assert (mail["From"], mail["To"]) == ("pipeline@example.com", "a@example.com, b@example.com")
     assert mail["Message-ID"].endswith("@example.com>")
-    assert "worst window: 2013-01-01T08:00:00.000Z" in mail.get_content()
+    assert "worst window: 2013-01-01 08:00:00 to" in mail.get_content()
     assert "s3cret" not in project.log.read_text()
 
 

@@ -50,7 +50,7 @@ def test_text_is_never_markup() -> None:
 
 
 def test_a_lone_surrogate_can_be_written() -> None:
-    assert plain_text("a\ud800b").encode() == "a\ufffdb".encode()
+    assert plain_text("a\ud800b").encode() == rb"a\ud800b"
 
 
 def test_strips_show_the_first_eight_keys_their_alerts_and_threshold() -> None:

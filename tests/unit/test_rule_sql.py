@@ -32,7 +32,7 @@ def number(text: str) -> str:
 def refusal(text: str) -> str:
     with pytest.raises(RuleError) as refused:
         condition(text)
-    shown = repr(text) if len(text) <= MAX_TEXT else f"{repr(text)[:60]}..."
+    shown = repr(text) if len(text) <= MAX_TEXT else f"{repr(text)[:59]}…"
     assert str(refused.value).startswith(shown)
     return str(refused.value)
 

@@ -120,17 +120,17 @@ def test_a_window_is_found_by_its_end_or_start_and_shown_with_its_records(
     assert [(each["offset"], each["dep_delay"]) for each in found["records"]] == [(0, 0), (1, 30)]
     assert [each["behind_ms"] for each in found["records"]] == [0, 0]
     assert found["corrections"] == [{"number": 1, "change": "changed", "cause": "[red]a file"}]
-    assert found["before"].startswith("2013-01-01 11:30:00.000 to ")
-    assert found["after"].startswith("2013-01-01 12:30:00.000 to ")
+    assert found["before"].startswith("2013-01-01 11:30:00 to ")
+    assert found["after"].startswith("2013-01-01 12:30:00 to ")
     status, said = flights.trace("JFK", time)
     assert status == 0
-    close = "2013-01-02 06:00:00.000"
+    close = "2013-01-02 06:00:00"
     assert (
         f"final: arrival day 2013-01-02 moved the close time to {close}, past the window's end"
         in said
     )
     assert "correction 1: changed, as '[red]a file'" in said
-    assert "the window before: 2013-01-01 11:30:00.000 to 2013-01-01 12:30:00.000, 2 rec" in said
+    assert "the window before: 2013-01-01 11:30:00 to 2013-01-01 12:30:00, 2 rec" in said
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_window_is_shown_with_its_firings(flights: Flights) -> None:
     status, said = flights.trace("JFK", "2013-01-01 13:00")
     assert status == 0, said
     assert (
-        "firing 0: EARLY, by STREAM_TIME, at stream time 2013-01-01 12:00:00.000: 1 record, "
+        "firing 0: EARLY, by STREAM_TIME, at stream time 2013-01-01 12:00:00: 1 record, "
         "avg_dep_delay 0.333333," in said
     )
     assert "firing 1: ON_TIME, by" in said

@@ -22,14 +22,13 @@ from windows_pipeline.compat.progress_bars import without_progress_bars
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.text.instants import time_text
+from windows_pipeline.text.values import short
 
 # Great Expectations reads this variable when it is imported.
 os.environ["GX_ANALYTICS_ENABLED"] = "false"
 
 SAMPLE_ROWS = 10
 """The most failing rows that a result shows."""
-_LONGEST_VALUE = 200
-"""The most characters of a value that a sample shows."""
 
 
 @dataclass(frozen=True)
@@ -289,10 +288,10 @@ def _with_changes(result: CheckResult, changes: Mapping[str, DataFrame]) -> Chec
 
 def _change(row: Row, key: Sequence[str]) -> dict[str, str]:
     """A difference as texts: the key, the kind of change, and each value, `old -> new`."""
-    shown = {name: _shown(row[name]) for name in key}
+    shown = {name: short(row[name]) for name in key}
     values = row["new"] if row["old"] is None else row["old"]
     for name in values.asDict():
-        texts = [_shown(state[name]) for state in (row["old"], row["new"]) if state is not None]
+        texts = [short(state[name]) for state in (row["old"], row["new"]) if state is not None]
         shown[name] = " -> ".join(dict.fromkeys(texts))
     return {**shown, "change": row["change"]}
 
@@ -357,17 +356,9 @@ def _require_judged(result: Any) -> None:
 
 def _for_people(row: Mapping[str, object]) -> dict[str, str]:
     """A row's values as texts, without internal columns; internal times stand as times."""
-    shown = {name: _shown(value) for name, value in row.items() if not name.startswith("_")}
+    shown = {name: short(value) for name, value in row.items() if not name.startswith("_")}
     for name, value in row.items():
         time = name.removeprefix("_").removesuffix("_ms")
         if f"_{time}_ms" == name and time not in row and isinstance(value, int):
-            shown[time] = "None" if value == NEVER_MS else time_text(value)
+            shown[time] = "null" if value == NEVER_MS else time_text(value)
     return shown
-
-
-def _shown(value: object) -> str:
-    """A value as a text; a key of several columns as commands take it."""
-    text = str(value)
-    if isinstance(value, Row):
-        text = ",".join("" if part is None else str(part) for part in value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."

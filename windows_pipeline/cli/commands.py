@@ -250,8 +250,8 @@ def trace(
             trace_alert,
             trace_window,
         )
-        from windows_pipeline.query.tables.keys import key_text
         from windows_pipeline.query.tables.local import NoTableError, UnreadableTableError
+        from windows_pipeline.text.values import key_text
 
     try:
         if key is None or window_end is None:

@@ -15,6 +15,7 @@ from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.text.counts import counted
+from windows_pipeline.text.instants import time_text
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
     from windows_pipeline.notify.deliver import Sent
@@ -93,7 +94,7 @@ def snooze(
     was_snoozed = deliver.snooze(found, settings, rule, instant, now)
     if instant > now:
         CONSOLE.print(
-            f"{pipeline}: of what is published of {rule} until {instant:%Y-%m-%d %H:%M:%S %Z}, "
+            f"{pipeline}: of what is published of {rule} until {time_text(instant)} UTC, "
             "nothing is sent but the end of episodes that a target heard of"
         )
     elif was_snoozed:

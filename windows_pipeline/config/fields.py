@@ -43,7 +43,6 @@ _TAG = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 _URL = re.compile(r"https?://[^\s<>\"'`\\]{1,2000}")
 _LARGEST_SHOWN = 1_000_000
 """An error suggests a unit for a larger number with the number 10 instead."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _identifier(value: str) -> str:
@@ -263,11 +262,6 @@ def _record_bytes(value: int) -> int:
     if not 1 <= value <= _LARGEST_RECORD_BYTES:
         raise ValueError(f"must be 1 to {_LARGEST_RECORD_BYTES} bytes; write such a number")
     return value
-
-
-def epoch_ms(instant: datetime) -> int:
-    """Converts an instant with a zone to milliseconds since 1970 in UTC, rounded down."""
-    return (instant - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _percent_text(share: float) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windows_pipeline.text.values import cut
+
 UNEXPECTED = 1
 """The exit status for an error that nobody expected."""
 USERS = 2
@@ -40,8 +42,6 @@ class Fault:
 
     def __str__(self) -> str:
         """The fault as lines, one for each of its parts."""
-        return "\n  ".join(part for part in (self.title, _cut(self.cause), self.fix) if part)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
+        return "\n  ".join(
+            part for part in (self.title, cut(self.cause, _MOST_CHARACTERS), self.fix) if part
+        )

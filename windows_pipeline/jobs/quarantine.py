@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
-from windows_pipeline.config.fields import epoch_ms
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.landed_files import FileState
 from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.tables import quarantined_files as quarantined_files_table
+from windows_pipeline.text.instants import epoch_ms
 
 
 class QuarantinedFile(NamedTuple):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -16,6 +14,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.storage import catalog
+from windows_pipeline.text.values import as_json
 
 OPENED, ENDED, RETRACTED = "opened", "ended", "retracted"
 OF_EPISODES = frozenset({OPENED, "worsened", ENDED})
@@ -106,15 +105,15 @@ class Event:
             "rule": self.rule,
             "key": self.key,
             "event": self.event,
-            "severity": plain(self.severity),
-            "since": plain(self.since),
-            "until": plain(self.until),
+            "severity": as_json(self.severity),
+            "since": as_json(self.since),
+            "until": as_json(self.until),
             "length_ms": self.length_ms,
-            "window_start": plain(self.window_start),
-            "window_end": plain(self.window_end),
+            "window_start": as_json(self.window_start),
+            "window_end": as_json(self.window_end),
             "record_count": self.record_count,
             "aggregates": {name: _short(value) for name, value in self.aggregates.items()},
-            "arrival_unit": plain(self.arrival_unit),
+            "arrival_unit": as_json(self.arrival_unit),
             "correction": self.correction,
         }
 
@@ -173,23 +172,8 @@ def _short(value: Any) -> Any:
 
 
 def plain(value: object) -> Any:
-    """A value as JSON has it: instants in UTC, numbers that JSON lacks as text."""
-    match value:
-        case datetime():
-            text = value.astimezone(UTC).isoformat(timespec="milliseconds")
-            return text.replace("+00:00", "Z")
-        case date():
-            return value.isoformat()
-        case Decimal():
-            return str(value)
-        case float() if not math.isfinite(value):
-            return str(value)
-        case list():
-            return [plain(of) for of in value]
-        case dict():
-            return {name: plain(of) for name, of in value.items()}
-        case _:
-            return value
+    """A value as digests have it: one byte changed, and every event would be sent again."""
+    return as_json(value, not_finite=str)
 
 
 def _event(windows: str, row: Row) -> Event:
@@ -228,7 +212,7 @@ def _warning(pipeline: Pipeline, windows: str, row: Row) -> Event:
         window_start=bounds[0],
         window_end=bounds[1],
         record_count=row["record_count"],
-        aggregates={name: plain(row[name]) for name in names},
+        aggregates={name: as_json(row[name]) for name in names},
         severity=row["severity"],
         since=bounds[0],
         until=bounds[1],

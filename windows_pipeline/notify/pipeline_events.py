@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.notify.events import Event, plain
+from windows_pipeline.notify.events import Event
 from windows_pipeline.notify.whole_lines import append, whole_lines
 from windows_pipeline.query.tables.local import NoTableError, open_table
 from windows_pipeline.storage import catalog
+from windows_pipeline.text.instants import time_text
+from windows_pipeline.text.values import as_json
 from windows_pipeline.windows.durations import duration_text
 
 FAILED, OVERDUE = "failed", "overdue"
@@ -72,7 +74,7 @@ class PipelineEvent:
             "id": self.id,
             "event": self.event,
             "what": self.what,
-            "since": plain(self.at),
+            "since": as_json(self.at),
             "text": self.text,
         }
 
@@ -161,7 +163,7 @@ def _overdue(pipeline: Pipeline, warehouse: str, now: datetime) -> PipelineEvent
     if now < due:
         return None
     every = duration_text(pipeline.expect_every)
-    text = f"records are expected every {every}, and none came since {plain(last)}"
+    text = f"records are expected every {every}, and none came since {time_text(last)} UTC"
     return PipelineEvent(
         _digest(pipeline.name, OVERDUE, str(newest)), OVERDUE, log.name, due, text, now
     )

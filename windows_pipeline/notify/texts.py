@@ -1,22 +1,22 @@
 """The content of messages: as JSON, and as lines for people.
 
-Keys and names come from data: control characters are taken out, and each form escapes its marks.
+Keys and names come from data: control characters are escaped, and each form escapes its marks.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
-import unicodedata
 from collections import Counter
 from typing import Any
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.notify.events import ENDED, OF_EPISODES, RETRACTED, Event, plain
+from windows_pipeline.notify.events import ENDED, OF_EPISODES, RETRACTED, Event
 from windows_pipeline.notify.pipeline_events import FAILED, AnyEvent, PipelineEvent
 from windows_pipeline.notify.plan import Message
-from windows_pipeline.query.tables.keys import key_text
 from windows_pipeline.text.counts import counted
+from windows_pipeline.text.instants import time_text
+from windows_pipeline.text.values import cut, key_text, one_line, short
 from windows_pipeline.windows.durations import length_text
 
 _MOST_EPISODES = 20
@@ -29,10 +29,8 @@ _KINDS = (_EPISODE, _EARLY_WARNING, _FAILED_RUN, _OVERDUE)
 _WITHOUT_RULES = {_FAILED_RUN, _OVERDUE}
 _OF_NO_RULE = 2
 """The rank of an event of no rule, such as a failed run: that of a rule without a level."""
-_IN_LINES = ("description", "owner", "runbook")
-_FOR_PEOPLE = {"level", *_IN_LINES}
-_MOST_CHARACTERS = 200
-"""The most characters of a key, or of a value, that a message shows."""
+_IN_LINES = ("owner", "runbook")
+_FOR_PEOPLE = {"level", "description", *_IN_LINES}
 
 
 def body(pipeline: Pipeline, message: Message) -> dict[str, Any]:
@@ -111,15 +109,16 @@ def line(pipeline: Pipeline, event: AnyEvent) -> str:
     """An event in a line."""
     if isinstance(event, PipelineEvent):
         at = "at" if event.event == FAILED else "since"
-        return shown(f"{pipeline.name}: {event.what} {event.event} {at} {plain(event.at)}")
-    severity = "" if event.severity is None else f", severity {event.severity:g}"
+        when = f"{at} {time_text(event.at)} UTC"
+        return one_line(f"{pipeline.name}: {event.what} {event.event} {when}")
+    severity = "" if event.severity is None else f", severity {short(event.severity)}"
     level = _declared(pipeline, event).get("level")
     urgency = "" if level is None else f", level {level}"
     number = "" if event.correction is None else f" (correction {event.correction})"
-    when = f" since {plain(event.since)}"
+    when = f" since {time_text(event.since)} UTC"
     if event.event == ENDED:
-        when = f" at {plain(event.until)}, after {length_text(event.length_ms)}"
-    return shown(
+        when = f" at {time_text(event.until)} UTC, after {length_text(event.length_ms)}"
+    return one_line(
         f"{pipeline.name} {event.windows}: {event.rule} {event.event}{number} for "
         f"{_key(pipeline, event)}{when}{severity}{urgency}"
     )
@@ -128,17 +127,18 @@ def line(pipeline: Pipeline, event: AnyEvent) -> str:
 def details(pipeline: Pipeline, event: AnyEvent) -> list[str]:
     """More about an event, a line each; with the command that leads to the records."""
     if isinstance(event, PipelineEvent):
-        return [shown(event.text)]
-    values = [f"{name} {_value(value)}" for name, value in event.aggregates.items()]
-    window = f"{plain(event.window_start)} to {plain(event.window_end)}"
+        return list(map(one_line, event.text.splitlines()))
+    values = [f"{name} {short(value)}" for name, value in event.aggregates.items()]
+    window = f"{time_text(event.window_start)} to {time_text(event.window_end)} UTC"
     result = ", ".join([window, counted(event.record_count, "record"), *values])
-    so_far = f"last window so far ends {plain(event.until)}, after {length_text(event.length_ms)}"
+    ends, length = f"{time_text(event.until)} UTC", length_text(event.length_ms)
+    so_far = f"last window so far ends {ends}, after {length}"
     if event.event == ENDED:
-        so_far = f"it began at {plain(event.since)}"
+        so_far = f"it began at {time_text(event.since)} UTC"
     return [
         *_about_rule(pipeline, event),
-        shown(f"worst window: {result}"),
-        shown(so_far),
+        one_line(f"worst window: {result}"),
+        one_line(so_far),
         *_trace(pipeline, event),
     ]
 
@@ -154,9 +154,9 @@ def _declared(pipeline: Pipeline, event: AnyEvent) -> dict[str, str]:
 def _about_rule(pipeline: Pipeline, event: Event) -> list[str]:
     """The rule's description, owner and runbook, a line each; its level is in the first line."""
     declared = _declared(pipeline, event)
-    found = {name: text for name in _IN_LINES if (text := declared.get(name)) is not None}
-    described = [shown(found.pop("description"))] if "description" in found else []
-    return described + [shown(f"{name}: {text}") for name, text in found.items()]
+    texts = declared.get("description", "").splitlines()
+    texts += [f"{name}: {declared[name]}" for name in _IN_LINES if name in declared]
+    return list(map(one_line, texts))
 
 
 def _trace(pipeline: Pipeline, event: Event) -> list[str]:
@@ -165,19 +165,11 @@ def _trace(pipeline: Pipeline, event: Event) -> list[str]:
     if windows is None or windows.row_key or event.event not in OF_EPISODES:
         return []
     key = key_text(event.key)
-    window, option = [key, plain(event.window_end)], ["--windows", event.windows]
+    window, option = [key, time_text(event.window_end)], ["--windows", event.windows]
     # Without the two hyphens a key that begins with one would be an option.
     last = [*option, "--", pipeline.name, *window]
     arguments = last if key.startswith("-") else [pipeline.name, *window, *option]
-    return [shown(f"its records: {shlex.join(['windows-pipeline', 'trace', *arguments])}")]
-
-
-def shown(text: str) -> str:
-    """A text in one line, without characters that a terminal or a program could obey."""
-    return "".join(
-        " " if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") else character
-        for character in text
-    )
+    return [one_line(f"its records: {shlex.join(['windows-pipeline', 'trace', *arguments])}")]
 
 
 def _key(pipeline: Pipeline, event: Event) -> str:
@@ -185,15 +177,4 @@ def _key(pipeline: Pipeline, event: Event) -> str:
     windows = pipeline.windows.get(event.windows)
     if windows is not None and not windows.keyed(pipeline.source).key_columns:
         return "all records"
-    return _cut("null" if event.key is None else key_text(event.key))
-
-
-def _value(value: object) -> str:
-    """A result, short: the JSON of a message has all of its digits."""
-    if value is None:
-        return "null"
-    return f"{value:.6g}" if isinstance(value, float) else _cut(str(value))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
+    return cut("null" if event.key is None else key_text(event.key))

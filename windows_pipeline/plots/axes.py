@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from math import floor, log10
 
-from windows_pipeline.text.instants import time_text
+from windows_pipeline.text.instants import epoch_ms, instant_of, time_text
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MS = timedelta(milliseconds=1)
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 _STEPS_MS = (
     *(1, 2, 5, 10, 20, 50, 100, 200, 500),
@@ -73,13 +71,6 @@ def number_top(largest: float) -> float:
     return next(power * each for each in (1, 1.5, 2, 3, 5, 8, 10) if power * each >= largest)
 
 
-def number_text(value: float) -> str:
-    """A number as axes and tables show it, with six digits at most."""
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{int(value):,}" if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
-
-
 def edges_around(values: Sequence[int], steps: Sequence[int]) -> list[int]:
     """The steps around values: from the last step below all values to the first above all."""
     if not values:
@@ -94,7 +85,7 @@ def _months(first_ms: int, last_ms: int, most: int) -> list[tuple[int, str]]:
     """The first days of months, up to the last year that a date can have."""
     step = next((each for each in _MONTHS if (last_ms - first_ms) / (each * _MONTH) < most), None)
     try:
-        first, last = (_EPOCH + ms * _MS for ms in (first_ms, last_ms))
+        first, last = map(instant_of, (first_ms, last_ms))
     except OverflowError:
         return []
     if step is None:
@@ -104,7 +95,7 @@ def _months(first_ms: int, last_ms: int, most: int) -> list[tuple[int, str]]:
     while (year := number // 12) <= last.year:
         at = datetime(max(year, 1), number % 12 + 1, 1, tzinfo=UTC)
         if first <= at <= last:
-            found.append(((at - _EPOCH) // _MS, f"{at:%Y-%m-%d}"))
+            found.append((epoch_ms(at), f"{at:%Y-%m-%d}"))
         number += step
     return found
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from windows_pipeline.plots.axes import Scale, edges_around, number_text, number_top
+from windows_pipeline.plots.axes import Scale, edges_around, number_top
 from windows_pipeline.plots.svg import WIDTH, drawing, straight, text
 from windows_pipeline.text.markup import Markup, tag
+from windows_pipeline.text.values import value_text
 
 _LABEL = 44
 _MOST_DAYS, _MOST_NAMED = 370, 8
@@ -79,7 +80,7 @@ def records_a_window(found: Bars) -> Markup:
     shown = found.cut()
     return _bars(
         shown,
-        list(map(number_text, shown.bounds)),
+        list(map(value_text, shown.bounds)),
         "windows by their number of records, from",
         [],
     )
@@ -117,7 +118,7 @@ def _bars(shown: Bars, labels: Sequence[str], label: str, marks: Sequence[Markup
     parts: list[Markup] = [
         straight(_LEFT, y(largest), WIDTH - _RIGHT, y(largest)),
         straight(_LEFT, _BOTTOM, WIDTH - _RIGHT, _BOTTOM),
-        text(_LEFT - 5, y(largest) + 4, number_text(largest), "soft", "end"),
+        text(_LEFT - 5, y(largest) + 4, value_text(largest), "soft", "end"),
         text(_LEFT - 5, _BOTTOM, "0", "soft", "end"),
     ]
     every = 1 if slot >= _LABEL else 2

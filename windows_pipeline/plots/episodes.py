@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windows_pipeline.plots.axes import Scale, time_ticks
-from windows_pipeline.plots.svg import WIDTH, drawing, short, straight, text, tick_label
+from windows_pipeline.plots.svg import WIDTH, drawing, straight, text, tick_label
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markup import Markup, tag
+from windows_pipeline.text.values import cut
 
 _ROW, _LEFT, _RIGHT, _TOP, _AXIS = 20, 190, 14, 6, 22
 _LEAST = 2.0
@@ -43,7 +44,7 @@ def timeline(lanes: Sequence[Lane]) -> Markup:
     for number, lane in enumerate(lanes):
         y = _TOP + _ROW * number + _ROW / 2
         parts.append(straight(_LEFT, y, WIDTH - _RIGHT, y))
-        name = tag("tspan", tag("title", lane.title), short(lane.title, _LABEL))
+        name = tag("tspan", tag("title", lane.title), cut(lane.title, _LABEL))
         parts.append(tag("text", name, x=_LEFT - 8, y=y + 4, text_anchor="end"))
         # Bars that touch on the drawing are one path, so that it stays small.
         bars = "".join(f"M{left:.1f} {y:.1f}H{right:.1f}" for left, right in _merged(lane, x))

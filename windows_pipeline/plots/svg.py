@@ -8,7 +8,6 @@ from windows_pipeline.text.markup import Markup, tag
 
 WIDTH = 720
 """The width of drawings, in pixels; a page scales them."""
-_MOST_LABEL = 44
 
 STYLE = """
 svg.plot{--ink:#1f2733;--soft:#667085;--grid:#e3e7ee;--line:#2563a8;--fill:#9dbfe3;
@@ -78,11 +77,6 @@ def tick_label(at_x: float, at_y: float, shown: str) -> Markup:
     """The label of a position on an axis, within the drawing."""
     at_end = at_x > WIDTH - 40
     return text(WIDTH - 2 if at_end else at_x, at_y, shown, "soft", "end" if at_end else "middle")
-
-
-def short(shown: str, most: int = _MOST_LABEL) -> str:
-    """A text that fits beside a drawing."""
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
 def straight(x1: float, y1: float, x2: float, y2: float, class_: str = "grid") -> Markup:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from windows_pipeline.plots.axes import Scale, number_text, number_top, time_ticks
-from windows_pipeline.plots.svg import WIDTH, drawing, short, straight, text, tick_label
+from windows_pipeline.plots.axes import Scale, number_top, time_ticks
+from windows_pipeline.plots.svg import WIDTH, drawing, straight, text, tick_label
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markup import Markup, tag
+from windows_pipeline.text.values import cut, value_text
 
 MOST_STRIPS = 8
 """The most strips of a drawing."""
@@ -99,13 +100,13 @@ def _strip(strip: Strip, x: Scale, top: float, height: float) -> Iterator[Markup
     base = top + height - 3
     y = Scale(low, high, base, top + _LABEL + 3)
     yield straight(_LEFT, base, WIDTH - _RIGHT, base)
-    yield text(_LEFT, top + 13, short(strip.title, 80))
-    yield text(_LEFT - 5, top + _LABEL + 8, number_text(high), "soft", "end")
-    yield text(_LEFT - 5, base, number_text(low), "soft", "end")
+    yield text(_LEFT, top + 13, cut(strip.title, 80))
+    yield text(_LEFT - 5, top + _LABEL + 8, value_text(high), "soft", "end")
+    yield text(_LEFT - 5, base, value_text(low), "soft", "end")
     if strip.threshold is not None:
         at = y(strip.threshold)
         yield straight(_LEFT, at, WIDTH - _RIGHT, at, "limit")
-        said = number_text(strip.threshold)
+        said = value_text(strip.threshold)
         yield text(WIDTH - _RIGHT, at - 3, said, "limit-text", "end")
     yield tag("path", class_="line", d=_line(points, x, y))
     leads_on = [each.joins for each in points[1:]] + [False]

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.readable import OpenTable, ReadableTable
 from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
 from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.text.instants import time_text
+from windows_pipeline.text.values import as_json, key_text
 
 ALERT_ID = "_id"
 """The column that commands add; no column of a table begins with an underscore."""
@@ -191,14 +193,10 @@ def _columns(row_key: Sequence[str]) -> list[str]:
 
 
 def _described(alert: FoundAlert) -> str:
-    key = ", ".join(map(str, alert.key.values())) if isinstance(alert.key, dict) else alert.key
-    return f"{alert.id}: {alert.rule} of {alert.windows_name}, key {key}, ends {_plain(alert.end)}"
+    key, end = key_text(alert.key), time_text(alert.end)
+    return f"{alert.id}: {alert.rule} of {alert.windows_name}, key {key}, ends {end}"
 
 
 def _plain(value: object) -> object:
-    """A value for JSON; an instant without a zone, as Spark collects it, has this machine's."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
-    return value if value is None or isinstance(value, (str, int)) else str(value)
+    """A value as ids have it, which never change: as JSON, and a double as a text."""
+    return str(value) if isinstance(value, float) else as_json(value)

@@ -14,13 +14,10 @@ from windows_pipeline.report.gather import WindowsReport
 from windows_pipeline.report.measures import values_compared
 from windows_pipeline.report.parts import figure, grid, left_out, section
 from windows_pipeline.report.records import Counted
-from windows_pipeline.report.words import (
-    definition_rows,
-    episode_state,
-    instant_text,
-    trace_command,
-)
+from windows_pipeline.report.words import definition_rows, episode_state, trace_command
+from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markup import Markup, joined, tag
+from windows_pipeline.text.values import short
 from windows_pipeline.windows.durations import length_text
 
 _MOST_LANES = 20
@@ -86,7 +83,7 @@ def _around(found: WindowsReport) -> list[Markup]:
             [
                 tag("b", episode.rule),
                 f" · {episode.key_text or 'all records'} · ",
-                f"{instant_text(episode.first)} to {instant_text(episode.last)}",
+                f"{time_text(episode.first)} to {time_text(episode.last)}",
             ]
         )
         parts.append(figure(windows_over_time([strip]), caption))
@@ -118,7 +115,7 @@ def _table(pipeline: str, found: WindowsReport, episodes: Episodes) -> Markup:
 def _row(pipeline: str, found: WindowsReport, episode: Episode) -> Sequence[object]:
     rule = found.windows.alerts.get(episode.rule)
     text = "the pipeline's file has no such rule" if rule is None else rule.when
-    end = instant_text(episode.last)
+    end = time_text(episode.last)
     state = episode_state(is_open=episode.is_open, ends_empty=episode.ends_empty)
     to = joined([end, " ", tag("mark", state)]) if episode.is_open else end
     worst = alert_id(pipeline, found.name, found.windows.row_key, episode.worst)
@@ -126,7 +123,7 @@ def _row(pipeline: str, found: WindowsReport, episode: Episode) -> Sequence[obje
     return (
         joined([tag("b", episode.rule), tag("div", text, class_="soft")]),
         episode.key_text or "all records",
-        instant_text(episode.first),
+        time_text(episode.first),
         to,
         length_text(episode.length_ms),
         f"{episode.alerts:,}",
@@ -139,8 +136,8 @@ def _worst(windows: Windows, rule: Rule | None, episode: Episode) -> Markup:
     names = {aggregate.name for aggregate in windows.aggregate_list} & episode.worst.keys()
     compared = ["record_count"] if rule is None else values_compared(rule, names)
     values = ", ".join(f"{name} = {episode.worst_value(name)}" for name in compared)
-    severity = "" if episode.severity is None else f" · severity {episode.severity:g}"
-    ends = f" · ends {instant_text(episode.worst['window_end'])}"
+    severity = "" if episode.severity is None else f" · severity {short(episode.severity)}"
+    ends = f" · ends {time_text(episode.worst['window_end'])}"
     return tag("div", values, tag("span", f"{severity}{ends}", class_="soft"))
 
 

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from windows_pipeline.config import Windows
 from windows_pipeline.query.tables.arrow_values import python_rows, python_values
-from windows_pipeline.query.tables.keys import key_text
 from windows_pipeline.query.tables.readable import ReadableTable
 from windows_pipeline.query.tables.wanted_files import Wanted
-from windows_pipeline.report.words import between, value_text
+from windows_pipeline.report.words import between
+from windows_pipeline.text.values import key_text, short
 
 MOST_EPISODES = 40
 """The most episodes that a report shows in full: the worst ones."""
@@ -90,7 +90,7 @@ class Episode:
 
     def worst_value(self, name: str) -> str:
         """A result of the worst window, as a text."""
-        return value_text(self.worst.get(name))
+        return short(self.worst.get(name))
 
 
 @dataclass(frozen=True)

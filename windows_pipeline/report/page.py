@@ -17,11 +17,11 @@ from windows_pipeline.report.markdown import rendered
 from windows_pipeline.report.parts import figure, grid, left_out, section, size_text
 from windows_pipeline.report.records import Counted, caught_text
 from windows_pipeline.report.style import STYLE
-from windows_pipeline.report.words import instant_text
+from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markup import Markup, joined, tag
+from windows_pipeline.text.values import short
 from windows_pipeline.windows.durations import duration_text
 
-_MOST_TEXT = 300
 _MOST_REASONS = 20
 
 
@@ -52,7 +52,7 @@ def report_page(report: PipelineReport, made: datetime) -> str:
 
 def _head(report: PipelineReport, made: datetime) -> Markup:
     pipeline, days = report.pipeline, report.days
-    said = f"Arrival days {days[0]} to {days[-1]} · made {instant_text(made)[:16]} UTC"
+    said = f"Arrival days {days[0]} to {days[-1]} · made {time_text(made)[:16]} UTC"
     links = [("#records", "Records"), ("#tables", "Tables")]
     links[:0] = [(f"#windows-{each.name}", each.name) for each in report.definitions]
     return tag(
@@ -145,7 +145,7 @@ def _rejected(report: PipelineReport) -> list[Markup]:
     parts = [_counted(rejected, "reason"), *left_out("Rejected records", rejected.read_from)]
     if report.rejected_sample is not None:
         rows = [
-            [tag("code", _cut(row["original"])), row["reason"], row["file"], row["arrival_unit"]]
+            [tag("code", short(row["original"])), row["reason"], row["file"], row["arrival_unit"]]
             for row in python_rows(report.rejected_sample)
         ]
         parts += [tag("h4", "The newest"), grid(("record", "reason", "file", "arrival day"), rows)]
@@ -155,7 +155,7 @@ def _rejected(report: PipelineReport) -> list[Markup]:
 def _counted(found: Counted, name: str) -> Markup:
     """A table of how many rows there are of each kind, at most twenty kinds."""
     rows: list[Sequence[object]] = [
-        (_cut(kind), f"{number:,}", f"{number / found.rows:.1%}")
+        (short(kind), f"{number:,}", f"{number / found.rows:.1%}")
         for kind, number in found.counts[:_MOST_REASONS]
     ]
     rest = sum(number for _, number in found.counts[_MOST_REASONS:])
@@ -182,8 +182,3 @@ def _tables(report: PipelineReport) -> Markup:
 def _share_text(share: float) -> str:
     """A share in percent, rounded down: 100 % means all."""
     return f"{floor(share * 10_000) / 100:g} %"
-
-
-def _cut(text: object) -> str:
-    shown = str(text)
-    return shown if len(shown) <= _MOST_TEXT else f"{shown[:_MOST_TEXT]}…"

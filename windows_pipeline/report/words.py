@@ -6,8 +6,6 @@ import shlex
 from datetime import datetime, timedelta
 
 from windows_pipeline.config import Windows
-from windows_pipeline.query.tables.arrow_values import microseconds
-from windows_pipeline.text.instants import time_text
 from windows_pipeline.windows.durations import duration_text
 
 _LEFT_OUT = {"kind", "aggregates", "alerts", "checks", "trigger"}
@@ -31,25 +29,11 @@ def trace_command(pipeline: str, alert: str) -> str:
     return shlex.join(["windows-pipeline", "trace", pipeline, "--alert", alert])
 
 
-def instant_text(instant: datetime) -> str:
-    """An instant in UTC, with milliseconds only if they are not zero."""
-    return time_text(microseconds(instant) // 1_000)
-
-
 def rounded_up(ms: int) -> str:
     """A duration that is not shorter, as a text of few units."""
     steps = ((_DAY_MS, _HOUR_MS), (_HOUR_MS, _MINUTE_MS), (_MINUTE_MS, 1_000))
     step = next((step for least, step in steps if ms >= least), 1)
     return duration_text(-(-ms // step) * step)
-
-
-def value_text(value: object) -> str:
-    """A result of a window, short."""
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, datetime):
-        return instant_text(value)
-    return f"{value:,}" if type(value) is int else str(value)
 
 
 def episode_state(*, is_open: bool | None, ends_empty: bool) -> str:

@@ -33,12 +33,12 @@ from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.streaming.landed import BatchRecords, Landing
 from windows_pipeline.streaming.order import FILE
 from windows_pipeline.text.day_names import day_of
+from windows_pipeline.text.instants import EPOCH_DAY
 from windows_pipeline.text.paths import literal
 
 _PATH = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
 _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*:(//[^/]*)?/")
 _EVER = "36500d"
-_EPOCH = date(1970, 1, 1)
 _LATER = "_later_arrival_unit"
 """A temporary column; the columns of a source begin with a letter."""
 _FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
@@ -146,7 +146,7 @@ def _in_days_of(partitions: Partitions, path: str, found: Sequence[Row]) -> list
     """The files of the pipeline's days, in the order in which they were written."""
     depth = _depth(path if "://" in path else str(Path(path).absolute())) + 2
     # After a file of next year's folder, all later records would get that day.
-    tomorrow = _EPOCH + timedelta(found[0].begun_on + 1) if found else date.max
+    tomorrow = EPOCH_DAY + timedelta(found[0].begun_on + 1) if found else date.max
     end = min(partitions.end or date.max, tomorrow)
     matched = ((_PATH.search(row.path), row) for row in found if _depth(row.path) == depth)
     files = [

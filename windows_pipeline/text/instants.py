@@ -1,19 +1,38 @@
-"""Formats instants for commands, pages and checks."""
+"""Instants: counted in milliseconds since 1970, and as texts for commands, pages and checks."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH_DAY = EPOCH.date()
 _MS = timedelta(milliseconds=1)
-_SECOND = 1_000
 
 
-def time_text(ms: int) -> str:
-    """An instant in UTC, with milliseconds only if they are not zero."""
+def epoch_ms(instant: datetime) -> int:
+    """Converts an instant with a zone to milliseconds since 1970 in UTC, rounded down."""
+    return (instant - EPOCH) // _MS
+
+
+def instant_of(ms: int) -> datetime:
+    """Converts milliseconds since 1970 to an instant in UTC.
+
+    Raises:
+        OverflowError: It lies outside of the years 1 to 9999.
+    """
+    return EPOCH + ms * _MS
+
+
+def time_text(at: datetime | int) -> str:
+    """An instant in UTC, with milliseconds only if they are not zero.
+
+    Args:
+        at: Milliseconds since 1970, or an instant; one without a zone, as Spark collects it, is a
+            time of this machine's zone.
+    """
     try:
-        instant = _EPOCH + ms * _MS
+        instant = instant_of(at) if isinstance(at, int) else at.astimezone(UTC)
     except OverflowError:
-        return f"{ms} ms"
-    precision = "milliseconds" if ms % _SECOND else "seconds"
+        return f"{at} ms" if isinstance(at, int) else str(at)
+    precision = "milliseconds" if instant.microsecond >= 1_000 else "seconds"
     return instant.isoformat(" ", precision).removesuffix("+00:00")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from windows_pipeline.text.values import cut
+
 MAX_TEXT = 2_000
 """The most characters of a text that is parsed: real names, types and rules are far shorter."""
 _MOST_SHOWN = 60
@@ -24,9 +26,8 @@ TOO_LONG = f"is longer than {MAX_TEXT} characters; make it shorter"
 
 
 def shown(value: object, most: int = _MOST_SHOWN) -> str:
-    """Returns a value for an error message: its repr, cut after `most` characters."""
-    text = repr(value)
-    return text if len(text) <= most else f"{text[:most]}..."
+    """Returns a value for an error message: its repr, cut to `most` characters."""
+    return cut(repr(value), most)
 
 
 def require_short(text: object, name: str = "") -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from html import escape
 
-_UNSHOWN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
-"""Characters that XML refuses, and those that would reorder the text around them."""
+from windows_pipeline.text.values import printable
+
 _EMPTY = frozenset(("br", "circle", "line", "meta", "path", "rect"))
 
 
@@ -23,7 +20,7 @@ def plain_text(text: object) -> Markup:
     """The markup that shows a text as it is."""
     if isinstance(text, Markup):
         return text
-    return Markup(escape(_UNSHOWN.sub("\ufffd", str(text))))
+    return Markup(escape(printable(str(text))))
 
 
 def tag(name: str, /, *children: object, **attributes: object) -> Markup:

@@ -22,6 +22,7 @@ from windows_pipeline.text.limits import (
 )
 from windows_pipeline.text.problems import ConfigError, FieldPath
 from windows_pipeline.text.references import Referring, reference_problem, refers
+from windows_pipeline.text.values import cut
 from windows_pipeline.text.yaml_mistakes import yaml_mistake
 
 _OWN_TAGS = "tag:yaml.org,2002:"
@@ -98,13 +99,13 @@ class Document:
             if is_below(path, root):
                 below = (name for name in path[len(root) :][:1] if _is_name(name))
                 path = (*path[: len(root)], *below)
-        name = ".".join(_shortened(_printable(part), _LONGEST_NAME) for part in path) or "the file"
+        name = ".".join(cut(_printable(part), _LONGEST_NAME) for part in path) or "the file"
         return f"{self.file}:{line or self.line(path)}: {name}"
 
     def report(self, path: FieldPath, text: str, line: int | None = None) -> None:
         """Adds a problem of a field; shows at most one name below a hidden field."""
         self.problems.append(
-            f"{self.location(path, line)}: {_shortened(_printable(text), _LONGEST_PROBLEM)}"
+            f"{self.location(path, line)}: {cut(_printable(text), _LONGEST_PROBLEM)}"
         )
 
     def refuse(self, path: FieldPath, text: str, line: int | None = None) -> None:
@@ -128,10 +129,6 @@ def _is_name(text: str) -> bool:
 def _printable(text: str) -> str:
     """Escapes line breaks and other characters that would not show, or break the error's line."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}..."
 
 
 class _LimitError(yaml.MarkedYAMLError):

@@ -13,12 +13,12 @@ from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.query.records.trace_by_spark import is_key
 from windows_pipeline.query.tables.arrow_values import python_rows
-from windows_pipeline.query.tables.keys import key_text
 from windows_pipeline.report.silences import SilenceSeverities
 from windows_pipeline.report.words import episode_state
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.tables import window_tables
+from windows_pipeline.text.values import key_text
 
 
 def list_episodes(
@@ -54,7 +54,7 @@ def list_episodes(
     found = [
         (
             *(row[name] for name in names[:-1]),
-            "" if row["severity"] is None else f"{row['severity']:g}",
+            row["severity"],
             episode_state(is_open=row["is_open"], ends_empty=row["ends_empty"]),
             row["worst"]["window_end"],
             alert_id(

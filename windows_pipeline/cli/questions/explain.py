@@ -17,16 +17,17 @@ from windows_pipeline.cli.arguments import (
     parsed_span,
 )
 from windows_pipeline.cli.session import reading
-from windows_pipeline.cli.terminal.console import CONSOLE, printable
+from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.text.counts import counted
+from windows_pipeline.text.instants import time_text
+from windows_pipeline.text.values import as_json, short
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
     from windows_pipeline.config import Pipeline
     from windows_pipeline.query.records.explained import ExplainedRecord, Explanation
 
 _LIMIT = 20
-_MOST_CHARACTERS = 300
 _OF_WINDOWS = ("start", "end", "record_count", "closed", "watermark")
 
 
@@ -101,12 +102,12 @@ def _print(pipeline: Pipeline, asked: str, answer: Explanation) -> None:
         names = "key and time" if rejected.names_time else "the key"
         CONSOLE.print(
             f"rejected on {rejected.arrival_unit}, and names {names}: {rejected.reason}: "
-            f"{_line(rejected.original)}"
+            f"{short(rejected.original)}"
         )
     for skipped in answer.skipped:
         CONSOLE.print(
-            f"left out on {skipped.arrival_unit} with all its records: {_line(skipped.file)}: "
-            f"{_line(skipped.cause)}"
+            f"left out on {skipped.arrival_unit} with all its records: {short(skipped.file)}: "
+            f"{short(skipped.cause)}"
         )
 
 
@@ -119,55 +120,43 @@ def _state(answer: Explanation) -> str:
 
 def _print_record(record: ExplainedRecord) -> None:
     CONSOLE.print(
-        f"{_text(record.event_time)}, offset {record.offset:,} of source partition "
-        f"{_line(record.source_partition)}, arrived on {record.arrival_unit}: "
-        f"{record.fate}: {_line(record.reason)}"
+        f"{time_text(record.event_time)}, offset {record.offset:,} of source partition "
+        f"{short(record.source_partition)}, arrived on {record.arrival_unit}: "
+        f"{record.fate}: {short(record.reason)}"
     )
     if record.stream_time is not None and record.behind_ms is not None:
         behind = timedelta(milliseconds=record.behind_ms)
-        watermark = "none" if record.watermark is None else _text(record.watermark)
-        close = "none" if record.close_time is None else _text(record.close_time)
+        watermark, close = map(_time_or_none, (record.watermark, record.close_time))
         CONSOLE.print(
-            f"  stream time {_text(record.stream_time)}, {behind} after it; watermark before its "
-            f"day {watermark}; close time {close}"
+            f"  stream time {time_text(record.stream_time)}, {behind} after it; watermark before "
+            f"its day {watermark}; close time {close}"
         )
     for window in record.windows:
         state = "closed" if window.closed else "open"
         CONSOLE.print(
-            f"  {_text(window.start)} to {_text(window.end)}: {state}, "
+            f"  {time_text(window.start)} to {time_text(window.end)}: {state}, "
             f"{counted(window.record_count, 'record')}"
         )
 
 
 def _as_json(answer: Explanation) -> dict[str, Any]:
-    from windows_pipeline.cli.terminal.rows import json_value
-
     return {
         "records": [_record_as_json(record) for record in answer.records],
         "are_more": answer.are_more,
-        "rejected": [json_value(vars(each)) for each in answer.rejected],
-        "skipped": [json_value(vars(each)) for each in answer.skipped],
-        "through": json_value(answer.through),
-        "waits_for": json_value(answer.waits_for),
+        "rejected": [as_json(vars(each)) for each in answer.rejected],
+        "skipped": [as_json(vars(each)) for each in answer.skipped],
+        "through": as_json(answer.through),
+        "waits_for": as_json(answer.waits_for),
     }
 
 
 def _record_as_json(record: ExplainedRecord) -> dict[str, object]:
-    from windows_pipeline.cli.terminal.rows import json_value
-
     named = {**vars(record), "fate": str(record.fate), "values": dict(record.values)}
     windows = [
-        {name: json_value(getattr(window, name)) for name in _OF_WINDOWS}
-        for window in record.windows
+        {name: as_json(getattr(window, name)) for name in _OF_WINDOWS} for window in record.windows
     ]
-    return {**{name: json_value(value) for name, value in named.items()}, "windows": windows}
+    return {**{name: as_json(value) for name, value in named.items()}, "windows": windows}
 
 
-def _line(text: str) -> str:
-    """A text of data in a line."""
-    plain = printable(" ".join(text.split()))
-    return plain if len(plain) <= _MOST_CHARACTERS else f"{plain[:_MOST_CHARACTERS]}…"
-
-
-def _text(instant: datetime) -> str:
-    return f"{instant:%Y-%m-%d %H:%M:%S.%f}"[:-3]
+def _time_or_none(instant: datetime | None) -> str:
+    return "none" if instant is None else time_text(instant)

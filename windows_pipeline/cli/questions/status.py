@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,12 +12,12 @@ import typer
 from windows_pipeline.cli.arguments import PipelineName, declared
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.progress import Status
+from windows_pipeline.text.instants import instant_of, time_text
+from windows_pipeline.text.values import as_json
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
     from windows_pipeline.config import Pipeline
     from windows_pipeline.query.state import PipelineState
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def status(
@@ -47,13 +47,15 @@ def _print(pipeline: Pipeline, state: PipelineState) -> None:
     if state.through is None:
         CONSOLE.print(f"{name}: nothing is ingested; to begin: windows-pipeline {command} {name}")
     else:
-        watermark = _text(state.watermark_ms) or "none"
+        watermark = "none" if state.watermark_ms is None else time_text(state.watermark_ms)
         CONSOLE.print(f"{name}: ingested through {state.through}; watermark {watermark}")
     for windows in state.windows:
         if windows.through is not None:
-            closed = _text(windows.close_time_ms)
-            upto = "nothing is closed" if closed is None else f"closed before {closed}"
-            CONSOLE.print(f"{name} {windows.name}: computed through {windows.through}; {upto}")
+            close_ms = windows.close_time_ms
+            closed = (
+                "nothing is closed" if close_ms is None else f"closed before {time_text(close_ms)}"
+            )
+            CONSOLE.print(f"{name} {windows.name}: computed through {windows.through}; {closed}")
         if windows.lacking:
             CONSOLE.print(
                 f"{name} {windows.name}: {_days(windows.lacking)}: ingested and not computed; "
@@ -84,15 +86,15 @@ def _print_tables(state: PipelineState) -> None:
 def _as_json(pipeline: Pipeline, state: PipelineState) -> dict[str, Any]:
     return {
         "pipeline": pipeline.name,
-        "through": _day(state.through),
-        "watermark": _instant(state.watermark_ms),
-        "missing": _day(state.missing),
+        "through": as_json(state.through),
+        "watermark": as_json(_instant(state.watermark_ms)),
+        "missing": as_json(state.missing),
         "blocked": [str(day) for day in state.blocked],
         "windows": [
             {
                 "name": windows.name,
-                "through": _day(windows.through),
-                "closed_before": _instant(windows.close_time_ms),
+                "through": as_json(windows.through),
+                "closed_before": as_json(_instant(windows.close_time_ms)),
                 "lacking": [str(day) for day in windows.lacking],
             }
             for windows in state.windows
@@ -103,7 +105,7 @@ def _as_json(pipeline: Pipeline, state: PipelineState) -> dict[str, Any]:
                 "name": table.name,
                 "rows": table.rows,
                 "version": table.version,
-                "through": _day(table.through),
+                "through": as_json(table.through),
             }
             for table in state.tables
         ],
@@ -116,18 +118,5 @@ def _days(days: Sequence[date]) -> str:
     return f"{len(days):,} days, {days[0]} to {days[-1]}"
 
 
-def _day(day: date | None) -> str | None:
-    return None if day is None else str(day)
-
-
-def _text(ms: int | None) -> str | None:
-    """An instant in UTC as grids show it; None for none."""
-    if ms is None:
-        return None
-    return f"{_EPOCH + timedelta(milliseconds=ms):%Y-%m-%d %H:%M:%S.%f}"[:-3]
-
-
-def _instant(ms: int | None) -> str | None:
-    """An instant as JSON has it."""
-    text = _text(ms)
-    return None if text is None else f"{text.replace(' ', 'T')}Z"
+def _instant(ms: int | None) -> datetime | None:
+    return None if ms is None else instant_of(ms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from windows_pipeline.cli.arguments import chosen_windows, parsed_span
 from windows_pipeline.cli.session import reading
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
-from windows_pipeline.cli.terminal.rows import json_rows, json_value, print_grid
+from windows_pipeline.cli.terminal.rows import json_rows, print_grid
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.query import WindowStore
 from windows_pipeline.query.alert_ids import FoundAlert, alert_named
@@ -21,8 +21,9 @@ from windows_pipeline.query.records.window_trace import WindowTrace
 from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.counts import counted
+from windows_pipeline.text.instants import time_text
+from windows_pipeline.text.values import as_json, short
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_NAMED = 5
 
 
@@ -130,7 +131,7 @@ def trace_alert(
     if as_json:
         _print_json(found, alert)
         return
-    severity = "" if alert.severity is None else f", severity {alert.severity:g}"
+    severity = "" if alert.severity is None else f", severity {short(alert.severity)}"
     by = "" if alert.retracted_by is None else f", retracted by correction {alert.retracted_by}"
     CONSOLE.print(f"alert {alert.id}: {alert.rule} of {alert.windows_name}{severity}{by}")
     _print(pipeline, store.name, pipeline.windows[alert.windows_name], found, limit)
@@ -191,7 +192,7 @@ def _print_reason(found: WindowTrace, grace_ms: int) -> None:
     closed_at_ms = found.closed_at_ms
     if closed_at_ms is None:
         return
-    close = _text(_EPOCH + timedelta(milliseconds=closed_at_ms))
+    close = time_text(closed_at_ms)
     CONSOLE.print(
         f"final: arrival day {found.window.arrival_unit} moved the close time to {close}, past the "
         f"window's end; the grace is {timedelta(milliseconds=grace_ms)}"
@@ -210,29 +211,25 @@ def _print_records(pipeline: Pipeline, records: pa.Table, limit: int) -> None:
 def _firing_text(firing: StoredWindow) -> str:
     """A firing in a line: when and why, and its aggregates (rule E2)."""
     of = firing.other
-    values = [f"{name} {_value(value)}" for name, value in firing.values.items()]
+    values = [f"{name} {short(value)}" for name, value in firing.values.items()]
     result = ", ".join([counted(firing.record_count, "record"), *values])
     return (
         f"firing {of['firing_id']}: {of['reason']}, by {of['cause']}, at stream time "
-        f"{_text(of['stream_time'])}: {result}"
+        f"{time_text(of['stream_time'])}: {result}"
     )
-
-
-def _value(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _firing_as_json(firing: StoredWindow) -> dict[str, object]:
     named = {"record_count": firing.record_count, **firing.values, "failed": list(firing.failed)}
     listed = {**firing.other, **named, "is_final": firing.closed}
-    return {name: json_value(value) for name, value in listed.items()}
+    return {name: as_json(value) for name, value in listed.items()}
 
 
 def _print_json(found: WindowTrace, alert: FoundAlert | None) -> None:
     raised = None
     if alert is not None:
         names = ("id", "windows_name", "rule", "severity", "retracted_by")
-        raised = {name: json_value(getattr(alert, name)) for name in names}
+        raised = {name: as_json(getattr(alert, name)) for name in names}
     answer = {
         "alert": raised,
         "window": json_rows(found.row)[0],
@@ -251,17 +248,13 @@ def _print_json(found: WindowTrace, alert: FoundAlert | None) -> None:
 
 def _bounds(window: StoredWindow) -> str:
     """A window as one line; for a row window, with the values that identify its row."""
-    bounds = f"{_text(window.start)} to {_text(window.end)}"
+    bounds = f"{time_text(window.start)} to {time_text(window.end)}"
     count = counted(window.record_count, "record")
     of = window.other
     if "record_arrival_unit" not in of:
         return f"{bounds}, {count}"
     row = (
-        f"{_text(of['event_time'])}, offset {of['offset']} of {of['record_arrival_unit']}, "
+        f"{time_text(of['event_time'])}, offset {of['offset']} of {of['record_arrival_unit']}, "
         f"source partition {of['source_partition']}"
     )
     return f"{bounds}, {count}, of the row at {row}"
-
-
-def _text(instant: datetime) -> str:
-    return f"{instant:%Y-%m-%d %H:%M:%S.%f}"[:-3]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +11,7 @@ from typing import Any, ClassVar, Literal, TextIO
 from rich.console import Console
 from rich.text import Text
 
-_CONTROLS = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-"""Control characters, and halves of surrogate pairs, which no stream can encode."""
+from windows_pipeline.text.values import printable
 
 
 class PlainConsole(Console):
@@ -86,11 +82,6 @@ class UserStream(io.TextIOBase):
     def fileno(self) -> int:
         """The stream's file descriptor."""
         return self._stream.fileno()
-
-
-def printable(text: str) -> str:
-    """The text with control characters escaped as in Python; tabs and line ends stay."""
-    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def coloured(word: str, style: str, *rest: str) -> Text:

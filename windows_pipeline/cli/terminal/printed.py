@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
@@ -12,10 +12,12 @@ from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
-from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS, PlainConsole, coloured, printable
+from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS, PlainConsole, coloured
 from windows_pipeline.cli.terminal.progress import Status
+from windows_pipeline.cli.terminal.rows import cell
 from windows_pipeline.text.counts import counted
 from windows_pipeline.text.references import without_values
+from windows_pipeline.text.values import printable
 
 if TYPE_CHECKING:  # importing them takes seconds, and `say` is wanted at once
     from windows_pipeline.checks.run import CheckResult
@@ -334,18 +336,10 @@ def print_rows(names: Sequence[str], found: Sequence[Sequence[object]], limit: i
     for column in names:
         grid.add_column(column, no_wrap=True)
     for row in found[:limit]:
-        grid.add_row(*(_text(value) for value in row))
+        grid.add_row(*map(cell, row))
     CONSOLE.print(grid)
     if len(found) > limit:
         CONSOLE.print(f"there are more; raise --limit {limit} to see them")
-
-
-def _text(value: object) -> str:
-    if isinstance(value, tuple):  # a key of several parts
-        return ", ".join("" if part is None else _text(part) for part in value)
-    if isinstance(value, datetime):  # collected in this machine's zone
-        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-    return str(value)
 
 
 def say(kind: Literal["error", "warning", "note", "log"], text: str) -> None:

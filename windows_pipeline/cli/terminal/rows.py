@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import math
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +12,8 @@ from rich import box
 from rich.cells import cell_len
 from rich.table import Table as Grid
 
-from windows_pipeline.cli.terminal.console import CONSOLE, PlainConsole, printable
+from windows_pipeline.cli.terminal.console import CONSOLE, PlainConsole
+from windows_pipeline.text.values import as_json, value_text
 
 _MOST_WIDTH = 40
 """The most characters of a value that a terminal shows; a pipe gets whole values."""
@@ -24,9 +21,6 @@ _LEAST_COLUMNS = 2
 _LEAST_WIDTH = 12
 _GAP = 3
 _MARGIN = 1
-_LEAST_ROUNDED = 0.001
-"""Smaller numbers are shown with all their digits."""
-_LINE_ENDS = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
 
 
 def print_grid(
@@ -118,28 +112,21 @@ def _fitting(widths: Mapping[str, int], of_text: Collection[str], width: int) ->
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
-    """The values as text for readers: times in UTC, in milliseconds."""
+    """The values as texts of cells; times are in UTC."""
     if pa.types.is_timestamp(column.type):
-        return [text or "" for text in _times(column, " ", "")]
-    return [_text(value) for value in column.to_pylist()]
+        return [(text or "").removesuffix(".000") for text in _times(column, " ", "")]
+    return [cell(value) for value in column.to_pylist()]
 
 
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, dict):  # a key of several parts
-        return ", ".join(map(_text, value.values()))
-    if isinstance(value, list):
-        return f"[{', '.join('null' if part is None else _text(part) for part in value)}]"
-    if isinstance(value, float) and (abs(value) >= _LEAST_ROUNDED or value == 0):
-        value = round(value, 3)
-    return printable(str(value)).translate(_LINE_ENDS)
+def cell(value: object) -> str:
+    """A value as the text of a cell; nothing for null."""
+    return "" if value is None else value_text(value, thousands="")
 
 
 def _json_values(column: pa.ChunkedArray) -> list[object]:
     if pa.types.is_timestamp(column.type):
         return list(_times(column, "T", "Z"))
-    return [json_value(value) for value in column.to_pylist()]
+    return [as_json(value) for value in column.to_pylist()]
 
 
 def _times(column: pa.ChunkedArray, between: str, zone: str) -> list[str | None]:
@@ -147,24 +134,3 @@ def _times(column: pa.ChunkedArray, between: str, zone: str) -> list[str | None]
     instants = column.cast(pa.timestamp("ms"), safe=False)
     found: list[str | None] = pc.strftime(instants, f"%Y-%m-%d{between}%H:%M:%S").to_pylist()
     return [None if text is None else f"{text}{zone}" for text in found]
-
-
-def json_value(value: object) -> object:
-    """A value as JSON has it; numbers that JSON lacks, decimals and bytes are texts."""
-    match value:
-        case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-        case Decimal():
-            return str(value)
-        case bytes():
-            return base64.b64encode(value).decode()
-        case datetime():
-            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        case date():
-            return value.isoformat()
-        case list():
-            return [json_value(item) for item in value]
-        case dict():
-            return {name: json_value(item) for name, item in value.items()}
-        case _:
-            return value

@@ -30,7 +30,6 @@ from windows_pipeline.config.fields import (
     PositiveDurationMs,
     Text,
     WebAddress,
-    epoch_ms,
     modules_in,
 )
 from windows_pipeline.config.keys import Filter, OwnKey, filter_sql
@@ -39,6 +38,7 @@ from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.config.windows.firing_trigger import FiringTrigger, not_empty
 from windows_pipeline.config.windows.window_function import Process, as_process
+from windows_pipeline.text.instants import epoch_ms
 from windows_pipeline.text.problems import Problem
 from windows_pipeline.windows import (
     ForwardSlidingWindows,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 import dagster as dg
 from pyspark.sql import DataFrame, Row, SparkSession, Window
@@ -16,12 +16,13 @@ from windows_pipeline.incremental.silences import MOST_SILENCES_MS
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.jobs.day_episodes import DayEpisodes, days_of_alerts
 from windows_pipeline.query.alert_ids import alert_id
-from windows_pipeline.query.tables.keys import key_text
-from windows_pipeline.report.words import episode_state, instant_text, trace_command
+from windows_pipeline.report.words import episode_state, trace_command
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.tables import window_tables
+from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markdown import code, plain
+from windows_pipeline.text.values import key_text, short
 from windows_pipeline.windows import has_silences
 from windows_pipeline.windows.durations import length_text
 
@@ -168,22 +169,20 @@ class EpisodeChecks:
     def _shown(self, row: Row) -> dict[str, str]:
         """An episode as texts, by column."""
         worst = row["worst"]
-        key = _key_text(row["key"])
-        first, last = _instant(row["episode_start"]), _instant(row["until"])
-        end = instant_text(_instant(worst["window_end"]))
+        first, last = row["episode_start"], row["until"]
         alert = {**worst.asDict(), "rule": row["rule"], "key": row["key"]}
         worst_id = alert_id(self._pipeline.name, self._name, self._windows.row_key, alert)
         values = {name: worst[name] for name in ("record_count", *self._result_names(worst))}
         return {
-            "key": key,
-            "from": instant_text(first),
-            "to": instant_text(last),
+            "key": key_text(row["key"]),
+            "from": time_text(first),
+            "to": time_text(last),
             "length": length_text((last - first) // timedelta(milliseconds=1)),
             "state": episode_state(is_open=row["is_open"], ends_empty=row["ends_empty"]),
             "alerts": f"{row['alerts']:,}",
-            "severity": "" if row["severity"] is None else f"{row['severity']:g}",
-            "worst window": f"ends {end}: "
-            + ", ".join(f"{name}={_value(value)}" for name, value in values.items()),
+            "severity": "" if row["severity"] is None else short(row["severity"]),
+            "worst window": f"ends {time_text(worst['window_end'])}: "
+            + ", ".join(f"{name}={short(value)}" for name, value in values.items()),
             "trace": trace_command(self._pipeline.name, worst_id),
         }
 
@@ -248,25 +247,3 @@ def _described(windows: Windows, name: str) -> str:
     about = {"level": rule.level, "owner": rule.owner, "runbook": rule.runbook}
     named = [f"{name}: {plain(value)}" for name, value in about.items() if value]
     return "\n\n".join([text, *([", ".join(named)] if named else [])])
-
-
-def _instant(value: datetime) -> datetime:
-    """A collected timestamp, which has no zone, as an instant."""
-    return value.astimezone(UTC)
-
-
-def _key_text(key: object) -> str:
-    """A collected key as commands take it."""
-    parts = key.asDict() if isinstance(key, Row) else {"key": key}
-    return key_text(
-        {
-            name: _instant(part) if isinstance(part, datetime) else part
-            for name, part in parts.items()
-        }
-    )
-
-
-def _value(value: object) -> str:
-    if value is None:
-        return "null"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

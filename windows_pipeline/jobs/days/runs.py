@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream, read_log
 from windows_pipeline.config import Pipeline
-from windows_pipeline.config.fields import epoch_ms
 from windows_pipeline.jobs.computed_days import wholly_computed_days
 from windows_pipeline.jobs.days.chain import all_jobs, days_landed, window_jobs
 from windows_pipeline.jobs.job import Job, JobResult, run_job
@@ -30,6 +29,7 @@ from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.tables import landed_files as landed_files_table
 from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.storage.waiting_days import DaysByWindows, WaitingDays, waiting_days
+from windows_pipeline.text.instants import epoch_ms
 
 
 class DaysToRun(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import reduce
 from typing import Any
 
@@ -16,8 +16,8 @@ from windows_pipeline.query.tables.arrow_values import FALSE, python_rows
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted_files import Span, Wanted
 from windows_pipeline.storage.catalog import TableSpec, source_tables
+from windows_pipeline.text.instants import EPOCH
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
 
@@ -80,7 +80,7 @@ def rejected_records(
     """
     if not key_texts or times is None or None in times:
         return ()
-    forms = _time_forms(*(_EPOCH + timedelta(microseconds=us or 0) for us in times))
+    forms = _time_forms(*(EPOCH + timedelta(microseconds=us or 0) for us in times))
     found = [
         RejectedRecord(
             row["arrival_unit"],

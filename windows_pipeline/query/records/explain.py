@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -32,10 +32,9 @@ from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.readable import RowFilter
 from windows_pipeline.query.tables.wanted_files import Span, Wanted
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
+from windows_pipeline.text.instants import epoch_ms, instant_of, time_text
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MS = timedelta(milliseconds=1)
 _ARRIVAL = ("arrival_unit", "source_partition", "offset")
 _ORDER = ("event_time", *_ARRIVAL)
 _Arrival = tuple[date, str, int]
@@ -216,7 +215,7 @@ class Explainer:
             return Fate.WAITING, self._waiting(row["arrival_unit"], met), ()
         reason = self._late_reason(row)
         if reason is not None:
-            return Fate(reason), _LATE[reason].format(close=_text(met.close_ms)), ()
+            return Fate(reason), _LATE[reason].format(close=time_text(met.close_ms)), ()
         windows = self._counting(row, met)
         if windows:
             count = "1 window counts" if len(windows) == 1 else f"{len(windows):,} windows count"
@@ -274,9 +273,9 @@ class Explainer:
             of_time = self._current.found(Wanted(keys, {"event_time": Span(at, at)}))
             named = {**row, "record_arrival_unit": row["arrival_unit"]}
             return tuple(each for each in of_time if is_of_row(each, named))
-        last = _MS * isinstance(self._spec, TimeWindows)  # hopping windows exclude their end
+        last_ms = int(isinstance(self._spec, TimeWindows))  # hopping windows exclude their end
         held = self._current.found(Wanted(keys, holding(self._windows, at)))
-        was_open = [each for each in held if _ms(each.end - last) >= met.close_ms]
+        was_open = [each for each in held if epoch_ms(each.end) - last_ms >= met.close_ms]
         is_session = isinstance(self._spec, SessionWindows)
         if is_session and len(was_open) > 1:
             # A later session may overlap a closed one: the record is in one of them.
@@ -303,12 +302,4 @@ def _arrival(row: Mapping[str, Any]) -> _Arrival:
 
 
 def _instant(ms: int | None) -> datetime | None:
-    return None if ms is None else _EPOCH + ms * _MS
-
-
-def _ms(instant: datetime) -> int:
-    return (instant - _EPOCH) // _MS
-
-
-def _text(ms: int) -> str:
-    return f"{_EPOCH + ms * _MS:%Y-%m-%d %H:%M:%S.%f}"[:-3]
+    return None if ms is None else instant_of(ms)

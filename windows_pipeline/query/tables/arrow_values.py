@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST_DAY = date(1970, 1, 1)
+from windows_pipeline.text.instants import EPOCH, EPOCH_DAY
+
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def microseconds(instant: datetime) -> int:
     """An instant with a zone as microseconds since 1970."""
-    return (instant - _EPOCH) // _MICROSECOND
+    return (instant - EPOCH) // _MICROSECOND
 
 
 def booleans(values: Sequence[bool] | np.ndarray[Any, Any]) -> pa.BooleanArray:
@@ -114,7 +114,7 @@ def _scalar(value: object, kind: pa.DataType) -> pa.Scalar | None:
         case datetime() if pa.types.is_timestamp(kind) and value.utcoffset() is not None:
             return _number(np.int64(microseconds(value)), pa.timestamp("us", "UTC")).cast(kind)
         case date() if pa.types.is_date32(kind) and not isinstance(value, datetime):
-            return _number(np.int32((value - _FIRST_DAY).days), pa.date32())
+            return _number(np.int32((value - EPOCH_DAY).days), pa.date32())
         case _:
             return None
 

@@ -6,12 +6,12 @@ from collections.abc import Collection
 from datetime import date, datetime
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.config.fields import epoch_ms
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted_files import Wanted
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
 from windows_pipeline.sources.landed_files import landed_files
 from windows_pipeline.storage import catalog
+from windows_pipeline.text.instants import epoch_ms
 
 
 def changed_since_ingested(

@@ -16,22 +16,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windows_pipeline.query.tables.arrow_values import FALSE, microseconds, scalar
+from windows_pipeline.query.tables.arrow_values import FALSE, scalar
 from windows_pipeline.query.tables.arrow_values import text as text_scalar
-from windows_pipeline.text.instants import time_text
 
 KEY = "key"
 """The column of a window's key."""
-
-
-def key_text(key: object) -> str:
-    """A key as commands take it: of several columns their values with commas, nothing for null."""
-    parts = list(key.values()) if isinstance(key, Mapping) else [key]
-    return ",".join("" if part is None else _part_text(part) for part in parts)
-
-
-def _part_text(part: object) -> str:
-    return time_text(microseconds(part) // 1_000) if isinstance(part, datetime) else str(part)
 
 
 @dataclass(frozen=True)
