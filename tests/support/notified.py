@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_tables import write_rows
 from windows_pipeline.config import Pipeline
-from windows_pipeline.notify.deliver import Sent, deliver
+from windows_pipeline.notify import Sent, deliver
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import notifications
 

@@ -16,7 +16,7 @@ from tests.support.notified import DAY, NOW, SINCE, Notified
 from tests.support.pipeline_texts import FLIGHTS, changed
 from tests.support.receivers import Receiver, receiver
 from tests.support.written_tables import write_rows
-from windows_pipeline.notify.deliver import WrongTargetsError
+from windows_pipeline.notify import WrongTargetsError
 from windows_pipeline.notify.delivered import BusyError, delivered_log
 from windows_pipeline.storage.catalog import firing_tables
 

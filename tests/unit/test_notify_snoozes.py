@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from tests.support.notified import DAY, NOW, SINCE, Notified, set_commit_time
 from tests.support.pipeline_texts import FLIGHTS
 from tests.support.written_tables import write_rows
-from windows_pipeline.notify.deliver import snooze
+from windows_pipeline.notify import snooze
 from windows_pipeline.storage.catalog import firing_tables, notifications
 
 HOUR = timedelta(hours=1)

@@ -20,7 +20,7 @@ from tests.support.receivers import Receiver, receiver
 from tests.support.written_tables import write_rows
 from windows_pipeline.cli.failures import noting_failures
 from windows_pipeline.dagster.definitions import build_definitions
-from windows_pipeline.notify.deliver import note_failure
+from windows_pipeline.notify import note_failure
 from windows_pipeline.storage.catalog import source_tables
 
 DAILY = FLIGHTS.replace("windows:", "expect_every: 1 day\nwindows:", 1)

@@ -89,8 +89,19 @@ def test_what_digests_are_of_never_changes() -> None:
 def test_the_digest_of_an_event_never_changes() -> None:
     """Rule E6: by the digest, a rebuild finds what was sent of a correction."""
     event = Event(
-        *("id", "hourly", date(2013, 3, 9), "disruption", "EWR", "opened"),
-        *(AT, AT + timedelta(hours=1), 31, {"avg": 97.0}, 97.0, AT, AT + timedelta(hours=1)),
+        id="id",
+        windows="hourly",
+        arrival_unit=date(2013, 3, 9),
+        rule="disruption",
+        key="EWR",
+        event="opened",
+        window_start=AT,
+        window_end=AT + timedelta(hours=1),
+        record_count=31,
+        aggregates={"avg": 97.0},
+        severity=97.0,
+        since=AT,
+        until=AT + timedelta(hours=1),
         correction=2,
         stands=True,
     )

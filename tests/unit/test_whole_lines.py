@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.notified import Notified
-from windows_pipeline.notify.deliver import note_failure
-from windows_pipeline.notify.whole_lines import append, whole_lines
+from windows_pipeline.notify import note_failure
+from windows_pipeline.notify.whole_lines import append, json_objects
 
 TARGETS = "  people: {file: people.ndjson, group: 100}\n"
 
@@ -62,10 +62,11 @@ def no_room(made: Notified) -> str:
 def test_a_torn_end_is_cut_before_the_next_line(tmp_path: Path, torn: bytes, before: bytes) -> None:
     file = tmp_path / "lines"
     file.write_bytes(before + torn)
-    assert whole_lines(file.read_bytes()) == before.split(b"\n")[:-1]
-    append(file, b"next")
-    append(file, b"last")
-    assert file.read_bytes() == before + b"next\nlast\n"
+    found = list(json_objects(file.read_bytes()))
+    assert found == ([{"a": 1}] if before.startswith(b"{") else [])
+    append(file, {"next": "ä"})
+    append(file, {"last": "\ud800"})
+    assert file.read_bytes() == before + b'{"next":"\xc3\xa4"}\n{"last":"\\ud800"}\n'
 
 
 def test_a_failure_on_a_full_disk_costs_no_other(tmp_path: Path) -> None:

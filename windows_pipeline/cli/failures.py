@@ -98,7 +98,7 @@ def _note(command: str, arguments: Mapping[str, Any], text: str) -> None:
     if command not in _NOTED:
         return
     from windows_pipeline.config import ConfigError, load_folder
-    from windows_pipeline.notify.deliver import note_failure
+    from windows_pipeline.notify import note_failure
     from windows_pipeline.settings import SettingsError
 
     try:

@@ -18,7 +18,7 @@ from windows_pipeline.text.counts import counted
 from windows_pipeline.text.instants import time_text
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
-    from windows_pipeline.notify.deliver import Sent
+    from windows_pipeline.notify import Sent
 
 
 def notify(
@@ -43,7 +43,7 @@ def notify(
     settings, found = declared(pipeline)
     wrong: ValueError | None = None
     with Status(CONSOLE, f"{pipeline}: notifying"):
-        from windows_pipeline.notify.deliver import WrongTargetsError, deliver
+        from windows_pipeline.notify import WrongTargetsError, deliver
 
         try:
             sent = deliver(found, settings, every=every, again=again, dry_run=dry_run)
@@ -88,10 +88,10 @@ def snooze(
     """
     instant = parsed_instant("--until", until)
     settings, found = declared(pipeline)
-    from windows_pipeline.notify import deliver
+    from windows_pipeline.notify import snooze as snoozed_until
 
     now = datetime.now(UTC)
-    was_snoozed = deliver.snooze(found, settings, rule, instant, now)
+    was_snoozed = snoozed_until(found, settings, rule, instant, now)
     if instant > now:
         CONSOLE.print(
             f"{pipeline}: of what is published of {rule} until {time_text(instant)} UTC, "

@@ -1,23 +1,20 @@
-"""The log of what was delivered: a file of JSON lines in the pipeline's folder of the warehouse.
+"""What was delivered, by a log that only grows.
 
-A line records the outcome of an event at a target, or that a rule is snoozed. The file only grows,
-a line is on disk before the next message goes out, and one command at a time has the file open. So
-a message is sent twice, with the same ids, only if a command is killed before it writes its line.
+A line records the outcome of an event at a target, or that a rule is snoozed. It is stored before
+the next message goes out, and one command at a time has the log. So a message is sent twice, with
+the same ids, only if a command is killed before it stores its line.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from windows_pipeline.notify.pipeline_events import AnyEvent
-from windows_pipeline.notify.whole_lines import append_lines, cut_torn_end, opened, whole_lines
+from windows_pipeline.notify.whole_lines import alone
 
 Outcome = Literal["sent", "skipped", "waiting", "set aside"]
 FILE = "_delivered.jsonl"
@@ -53,28 +50,48 @@ class Delivery:
     digest: str = ""
 
 
-@dataclass
+class DeliveryLog(Protocol):
+    """A log that one command has alone."""
+
+    def read(self) -> Iterable[dict[str, Any]]:
+        """The lines so far, the oldest first."""
+
+    def append(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Adds lines, all or none; they are stored on return."""
+
+
 class Delivered:
-    """The log, open for one command.
+    """What the lines of a log say.
 
     Attributes:
-        descriptor: The open file.
         outcomes: The newest outcome of each event, by target and id.
         of_corrections: That of the events that a correction added, by target and digest.
         messages: When each message went out, by target and message.
         snoozes: From when to when the events of a rule are not sent, by rule.
     """
 
-    descriptor: int
-    outcomes: dict[tuple[str, str], Outcome] = field(default_factory=dict)
-    of_corrections: dict[tuple[str, str], Outcome] = field(default_factory=dict)
-    messages: dict[tuple[str, str], datetime] = field(default_factory=dict)
-    snoozes: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=dict)
+    def __init__(self, log: DeliveryLog) -> None:
+        """Reads a log; lines that are none of it are passed over."""
+        self._log = log
+        self.outcomes: dict[tuple[str, str], Outcome] = {}
+        self.of_corrections: dict[tuple[str, str], Outcome] = {}
+        self.messages: dict[tuple[str, str], datetime] = {}
+        self.snoozes: dict[str, list[tuple[datetime, datetime]]] = {}
+        for line in log.read():
+            try:
+                if "snooze" in line:
+                    until, at = (datetime.fromisoformat(line[name]) for name in ("until", "at"))
+                    self._add_snooze(line["snooze"], until, at)
+                else:
+                    self._add(Delivery(**line))
+            except (ValueError, TypeError, KeyError):
+                continue
 
     def note(self, deliveries: Iterable[Delivery]) -> None:
-        """Appends lines, and waits until they are on disk."""
+        """Adds lines to the log; they are stored on return."""
         every = list(deliveries)
-        self._append([asdict(one) for one in every])
+        if every:
+            self._log.append([asdict(one) for one in every])
         for one in every:
             self._add(one)
 
@@ -102,18 +119,13 @@ class Delivered:
         """
         was_snoozed = self.is_snoozed(rule, at)
         if was_snoozed or until > at:
-            self._append([{"snooze": rule, "until": until.isoformat(), "at": at.isoformat()}])
+            self._log.append([{"snooze": rule, "until": until.isoformat(), "at": at.isoformat()}])
             self._add_snooze(rule, until, at)
         return was_snoozed
 
     def is_snoozed(self, rule: str, at: datetime) -> bool:
         """Whether a rule was snoozed at an instant."""
         return any(first <= at < end for first, end in self.snoozes.get(rule, ()))
-
-    def _append(self, lines: list[dict[str, Any]]) -> None:
-        if lines:
-            content = "".join(f"{json.dumps(line, sort_keys=True)}\n" for line in lines)
-            append_lines(self.descriptor, content.encode())
 
     def messages_since(self, target: str, instant: datetime) -> int:
         """How many messages a target got since an instant."""
@@ -130,19 +142,6 @@ class Delivered:
         before = [(first, min(end, at)) for first, end in self.snoozes.get(rule, ())]
         self.snoozes[rule] = [*before, (at, until)]
 
-    def read(self, content: bytes) -> None:
-        """Reads the lines of the file."""
-        for line in whole_lines(content):
-            try:
-                found = json.loads(line)
-                if "snooze" in found:
-                    until, at = (datetime.fromisoformat(found[name]) for name in ("until", "at"))
-                    self._add_snooze(found["snooze"], until, at)
-                else:
-                    self._add(Delivery(**found))
-            except (ValueError, TypeError, KeyError):
-                continue
-
 
 @contextmanager
 def delivered_log(folder: str) -> Iterator[Delivered]:
@@ -155,17 +154,12 @@ def delivered_log(folder: str) -> Iterator[Delivered]:
         BusyError: Another command has it open.
     """
     path = f"{folder}/{FILE}"
-    with opened(path) as descriptor:
+    with ExitStack() as opened:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            log = opened.enter_context(alone(path))
         except BlockingIOError:
             raise BusyError(
                 f"{path}: one command at a time delivers messages of a pipeline, and another is "
                 "running; wait for its end"
             ) from None
-        cut_torn_end(descriptor)  # a killed command's line
-        log = Delivered(descriptor)
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            file.seek(0)
-            log.read(file.read())
-        yield log
+        yield Delivered(log)

@@ -17,7 +17,7 @@ from typing import Any
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import Event
-from windows_pipeline.notify.whole_lines import append, whole_lines
+from windows_pipeline.notify.whole_lines import append, json_objects
 from windows_pipeline.query.tables.local import NoTableError, open_table
 from windows_pipeline.storage import catalog
 from windows_pipeline.text.instants import time_text
@@ -125,19 +125,17 @@ def note_failure(pipeline: Pipeline, warehouse: str, what: str, text: str, name:
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC).isoformat()
     line = {"run": name or f"{now} {os.getpid()}", "what": what, "at": now}
-    content = json.dumps({**line, "text": text[:_MOST_CHARACTERS]}, ensure_ascii=False)
-    append(folder / FILE, content.encode(errors="backslashreplace"))
+    append(folder / FILE, {**line, "text": text[:_MOST_CHARACTERS]})
 
 
 def _failures(pipeline: str, file: Path) -> Iterator[PipelineEvent]:
     """The events in the lines of the file, without a torn line of a killed command."""
     try:
-        lines = whole_lines(file.read_bytes())
+        lines = json_objects(file.read_bytes())
     except FileNotFoundError:
         return
-    for line in lines:
+    for found in lines:
         try:
-            found = json.loads(line)
             run, what, text = (str(found[name]) for name in ("run", "what", "text"))
             at = datetime.fromisoformat(found["at"])
         except (ValueError, TypeError, KeyError):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import http.client
 import subprocess
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from windows_pipeline.config import Pipeline
@@ -13,8 +14,8 @@ from windows_pipeline.notify.conversation import Conversation
 from windows_pipeline.notify.mail import mailer
 from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.plan import Message
-from windows_pipeline.notify.texts import body, encoded, slack
-from windows_pipeline.notify.whole_lines import append
+from windows_pipeline.notify.texts import body, slack
+from windows_pipeline.notify.whole_lines import append, json_line
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.references import position, resolved
 
@@ -52,7 +53,7 @@ def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
             where = position(target.webhook.url, f"{field}.webhook.url")
             raise ValueError(f"{where}: {_NO_ADDRESS}")
         form = slack if target.webhook.format == "slack" else body
-        return lambda message: post(url, message.id, encoded(form(pipeline, message)))
+        return lambda message: post(url, message.id, json_line(form(pipeline, message)))
     if target.email is not None:
         return mailer(pipeline, f"{field}.email", target.email)
     if target.command is not None:
@@ -63,9 +64,9 @@ def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
                 f"{program!r} to the list commands of settings.yaml"
             )
         argv = target.command
-        return lambda message: run(argv, encoded(body(pipeline, message)))
+        return lambda message: run(argv, json_line(body(pipeline, message)))
     path = f"{settings.warehouse}/{pipeline.name}/{target.file}"
-    return lambda message: write(path, encoded(body(pipeline, message)))
+    return lambda message: write(path, body(pipeline, message))
 
 
 def _is_address(url: str) -> bool:
@@ -151,7 +152,7 @@ def run(argv: Sequence[str], content: bytes) -> None:
         raise NotSentError(f"{argv[0]}: ended with exit status {ended.returncode}")
 
 
-def write(path: str, content: bytes) -> None:
+def write(path: str, content: Mapping[str, Any]) -> None:
     """Appends a line to a file.
 
     Raises:

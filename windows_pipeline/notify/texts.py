@@ -5,7 +5,6 @@ Keys and names come from data: control characters are escaped, and each form esc
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections import Counter
 from typing import Any
@@ -53,11 +52,6 @@ def slack(pipeline: Pipeline, message: Message) -> dict[str, Any]:
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(character, entity)
     return {"text": text, "mrkdwn": False}
-
-
-def encoded(content: dict[str, Any]) -> bytes:
-    """A line of JSON, without its end."""
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def title(pipeline: Pipeline, message: Message) -> str:

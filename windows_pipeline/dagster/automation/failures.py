@@ -8,7 +8,7 @@ import dagster as dg
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.notify.deliver import FAILED, note_failure, notifies_of
+from windows_pipeline.notify import FAILED, note_failure, notifies_of
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import all_tables
 

@@ -10,7 +10,7 @@ import dagster as dg
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.run_config import fields_of
-from windows_pipeline.notify.deliver import BusyError, WrongTargetsError, deliver, what_is_due
+from windows_pipeline.notify import BusyError, WrongTargetsError, deliver, what_is_due
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.counts import counted
 

@@ -1,4 +1,4 @@
-"""Entry point of notify: sends a pipeline's targets the events since the last delivery."""
+"""Sends a pipeline's targets the events since the last delivery."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from windows_pipeline.config import ConfigError, Pipeline, Target
-from windows_pipeline.notify.delivered import BusyError, Delivered, Delivery, Outcome, delivered_log
+from windows_pipeline.notify.delivered import Delivered, Delivery, Outcome, delivered_log
 from windows_pipeline.notify.events import read_events, versions
 from windows_pipeline.notify.not_sent import NotSentError
-from windows_pipeline.notify.pipeline_events import (
-    FAILED,
-    AnyEvent,
-    note_failure,
-    notifies_of,
-    pipeline_events,
-)
+from windows_pipeline.notify.pipeline_events import AnyEvent, pipeline_events
 from windows_pipeline.notify.plan import Message, Plan, is_quiet, plan
 from windows_pipeline.notify.published import Published
 from windows_pipeline.notify.senders import Send, sender_of
@@ -26,18 +20,6 @@ from windows_pipeline.notify.texts import title
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.problems import listed, nearest
 
-__all__ = [
-    "FAILED",
-    "BusyError",
-    "Due",
-    "Sent",
-    "WrongTargetsError",
-    "deliver",
-    "note_failure",
-    "notifies_of",
-    "snooze",
-    "what_is_due",
-]
 WAITS_S = (1.0, 4.0)
 """How long to wait before a message is tried again."""
 _MOST_REFUSED = 100
