@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import and_
 from pathlib import Path
@@ -167,6 +167,11 @@ def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
     return rows
 
 
+def in_utc(collected: datetime) -> datetime:
+    """A collected timestamp, which is one of this machine's zone, as samples show it."""
+    return collected.astimezone(UTC).replace(tzinfo=None)
+
+
 def shows(sample: list[dict[str, str]], row: Row) -> bool:
     """Whether a sample shows the broken row; for rows that are no windows, its arrival unit."""
     if "window_start" not in row:
@@ -174,7 +179,7 @@ def shows(sample: list[dict[str, str]], row: Row) -> bool:
     assert not any(name.startswith("_") for shown in sample for name in shown)
     return any(
         shown["key"] == row["key"]
-        and abs(datetime.fromisoformat(shown["window_start"]) - row["window_start"])
+        and abs(datetime.fromisoformat(shown["window_start"]) - in_utc(row["window_start"]))
         <= timedelta(milliseconds=1)
         for shown in sample
         if "window_start" in shown
@@ -250,7 +255,7 @@ def test_changed_history_is_not_published(
     holding = windows.alias("window").join(
         record, F.expr("window.key = record.key AND event_time BETWEEN window_start AND window_end")
     )
-    ends = {str(row.window_end) for row in holding.select("window_end").collect()}
+    ends = {str(in_utc(row.window_end)) for row in holding.select("window_end").collect()}
     assert failing == 2 * len(ends) > SAMPLE_ROWS
     assert len(sample) == min(len(ends), SAMPLE_ROWS)
     assert all(" -> " in str(row["avg_dep_delay"]) for row in sample)
@@ -280,7 +285,7 @@ def test_changed_alerts_do_not_replace_published_ones(
     assert failed.check.name == "alerts_never_changed"
     shown = {row["change"]: row for row in failed.sample}
     assert len(failed.sample) == len(shown) == 2
-    assert shown["added"]["window_end"] == str(deleted.window_end)
+    assert shown["added"]["window_end"] == str(in_utc(deleted.window_end))
     assert shown["changed"]["severity"] == f"{other.severity + 1} -> {other.severity}"
     assert project.rows("alerts") == left
 

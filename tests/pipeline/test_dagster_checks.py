@@ -267,7 +267,7 @@ def _silences(
 
 def _instant(ms: int) -> str:
     """As `episodes` prints it."""
-    return f"1970-01-01 00:00:{ms // 1000:02}.{ms % 1000:03}"
+    return f"1970-01-01 00:00:{ms // 1000:02}.{ms % 1000:03}".removesuffix(".000")
 
 
 SLIDES = {"kind": "sliding", "time_difference": "10 ms", "grace": "0 ms", "emit_empty": True}

@@ -22,7 +22,7 @@ from windows_pipeline.compat.progress_bars import without_progress_bars
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.text.instants import time_text
-from windows_pipeline.text.values import short
+from windows_pipeline.text.values import cut, value_text
 
 # Great Expectations reads this variable when it is imported.
 os.environ["GX_ANALYTICS_ENABLED"] = "false"
@@ -288,10 +288,10 @@ def _with_changes(result: CheckResult, changes: Mapping[str, DataFrame]) -> Chec
 
 def _change(row: Row, key: Sequence[str]) -> dict[str, str]:
     """A difference as texts: the key, the kind of change, and each value, `old -> new`."""
-    shown = {name: short(row[name]) for name in key}
+    shown = {name: _shown(row[name]) for name in key}
     values = row["new"] if row["old"] is None else row["old"]
     for name in values.asDict():
-        texts = [short(state[name]) for state in (row["old"], row["new"]) if state is not None]
+        texts = [_shown(state[name]) for state in (row["old"], row["new"]) if state is not None]
         shown[name] = " -> ".join(dict.fromkeys(texts))
     return {**shown, "change": row["change"]}
 
@@ -356,9 +356,14 @@ def _require_judged(result: Any) -> None:
 
 def _for_people(row: Mapping[str, object]) -> dict[str, str]:
     """A row's values as texts, without internal columns; internal times stand as times."""
-    shown = {name: short(value) for name, value in row.items() if not name.startswith("_")}
+    shown = {name: _shown(value) for name, value in row.items() if not name.startswith("_")}
     for name, value in row.items():
         time = name.removeprefix("_").removesuffix("_ms")
         if f"_{time}_ms" == name and time not in row and isinstance(value, int):
             shown[time] = "null" if value == NEVER_MS else time_text(value)
     return shown
+
+
+def _shown(value: object) -> str:
+    """A value as a text; a double has all digits, as two may differ in the last alone."""
+    return str(value) if isinstance(value, float) else cut(value_text(value, thousands=""))
