@@ -120,9 +120,9 @@ def test_heartbeats_become_a_pipeline_that_sees_silence(project: NewProject) -> 
     assert isinstance(windows.spec, SlidingWindows)
     assert windows.spec.emit_empty
     assert {name: rule.when for name, rule in windows.alerts.items()} == {
-        "silent": "record_count < 1"
+        "silent": "record_count = 0"
     }
-    assert "record_count < 1; it fires for about 1 of 17,213 windows of the sample" in said
+    assert "record_count = 0; it fires for about 1 of 17,213 windows of the sample" in said
     assert project.landed() == [
         *("2026-03-08", "2026-03-08/beats.jsonl", "2026-03-09", "2026-03-09/beats.jsonl")
     ]

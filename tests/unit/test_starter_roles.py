@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from tests.support.samples import PAYMENT_COLUMNS, payments
 from windows_pipeline.starter.arrival_order import ArrivedRecords
 from windows_pipeline.starter.names import words
-from windows_pipeline.starter.proposal import KINDS, is_heartbeat, keyed_times, propose
+from windows_pipeline.starter.proposal import KINDS, is_regular, keyed_times, propose
 from windows_pipeline.starter.roles import (
     CannotGuessError,
     guess_arrival,
@@ -140,8 +142,9 @@ def test_the_alert_rule_is_broken_by_few_closed_windows_of_the_sample(kind: str)
     records = arrived(columns, "paid_at")
     times = keyed_times(records, columns["card"], columns["amount"])
     found = propose(times, columns["amount"], records.lateness_ms, kind=kind)  # type: ignore[arg-type]
-    assert found.rule.when.startswith("avg_amount > ")
-    assert 0 < found.rule.broken <= found.closed * 0.02 + 2
+    (rule,) = found.rules
+    assert rule.when.startswith("avg_amount > ")
+    assert 0 < rule.broken <= found.closed * 0.02 + 2
     assert found.aggregates["avg_amount"] == "avg(amount)"
     assert 0 < found.closed <= found.total
 
@@ -151,12 +154,39 @@ def test_heartbeats_are_watched_for_silence() -> None:
     columns = columns_of(device=["a"] * len(minutes), ts=seconds(*(60 * n for n in minutes)))
     records = arrived(columns, "ts")
     times = keyed_times(records, columns["device"], None)
-    assert is_heartbeat(times)
+    assert is_regular(times)
     found = propose(times, None, records.lateness_ms)
-    assert (found.emit_empty, found.rule.when, found.rule.broken) == (True, "record_count < 1", 1)
+    (rule,) = found.rules
+    assert (found.emit_empty, rule.when, rule.broken) == (True, "record_count = 0", 1)
     assert 60_000 < found.size_ms < 20 * 60_000
     tumbling = propose(times, None, records.lateness_ms, kind="tumbling")
-    assert (tumbling.emit_empty, tumbling.rule.name) == (False, "busy")
+    assert (tumbling.emit_empty, tumbling.rules[0].name) == (False, "busy")
+
+
+@pytest.mark.parametrize("is_regular_record", [True, False])
+def test_regular_measurements_are_watched_for_silence_and_for_high_values(
+    *, is_regular_record: bool
+) -> None:
+    """A measurement each minute, with jitter and a silence of 20 minutes; or at random times."""
+    draw = random.Random(3)
+    minutes = [minute for minute in range(300) if not 100 <= minute < 120]
+    even = [60 * minute + draw.randint(0, 9) for minute in minutes]
+    times_s = even if is_regular_record else sorted(draw.sample(range(18_000), len(minutes)))
+    columns = columns_of(
+        device=["a"] * len(minutes), ts=seconds(*times_s), celsius=[n % 7 / 2 for n in minutes]
+    )
+    records = arrived(columns, "ts")
+    times = keyed_times(records, columns["device"], columns["celsius"])
+    found = propose(times, columns["celsius"], records.lateness_ms)
+    assert found.emit_empty == is_regular_record
+    silent, high = ("silent", "record_count = 0"), ("high_celsius", "avg_celsius > ")
+    wanted = [silent, high] if is_regular_record else [high]
+    assert [rule.name for rule in found.rules] == [name for name, _ in wanted]
+    assert all(
+        rule.when.startswith(when) for rule, (_, when) in zip(found.rules, wanted, strict=True)
+    )
+    if is_regular_record:
+        assert found.rules[0].broken == 1
 
 
 def test_equal_values_give_a_rule_over_counts() -> None:
@@ -165,7 +195,7 @@ def test_equal_values_give_a_rule_over_counts() -> None:
     records = arrived(columns, "ts")
     times = keyed_times(records, columns["k"], columns["v"])
     steady = propose(times, columns["v"], records.lateness_ms, kind="tumbling", size_ms=120_000)
-    assert steady.rule.when == "record_count >= 2"
+    assert steady.rules[0].when == "record_count >= 2"
 
 
 def test_a_sample_without_closed_windows_still_has_a_rule() -> None:
@@ -173,5 +203,5 @@ def test_a_sample_without_closed_windows_still_has_a_rule() -> None:
     records = arrived(columns, "ts")
     times = keyed_times(records, columns["k"], columns["v"])
     found = propose(times, columns["v"], records.lateness_ms, size_ms=3_600_000)
-    assert (found.closed, found.rule.broken) == (0, 0)
-    assert found.rule.when == "avg_v > 1"
+    assert (found.closed, found.rules[0].broken) == (0, 0)
+    assert found.rules[0].when == "avg_v > 1"

@@ -86,16 +86,18 @@ def print_lateness(console: PlainConsole, made: NewPipeline) -> None:
 
 
 def print_windows(console: PlainConsole, made: NewPipeline) -> None:
-    """Prints the windows and the alert rule, with their results in the sample."""
+    """Prints the windows and the alert rules, with their results in the sample."""
     found = made.proposal
     console.print(
         f"windows: {found.kind}, {duration_text(found.size_ms)}, "
         f"grace {duration_text(found.grace_ms)}{', silences too' if found.emit_empty else ''}"
     )
-    console.print(
-        f"alert {found.rule.name}: {found.rule.when}; it fires for about "
-        f"{found.rule.broken:,} of {counted(found.closed or found.total, 'window')} of the sample"
-    )
+    of = counted(found.closed or found.total, "window")
+    for rule in found.rules:
+        console.print(
+            f"alert {rule.name}: {rule.when}; it fires for about {rule.broken:,} of {of} of the "
+            "sample"
+        )
     if found.closed == 0:
         console.print(
             "no window of the sample closes: stream time must pass a window's end by the grace. "

@@ -222,12 +222,16 @@ def _windows(draft: Draft) -> Iterator[str]:
         yield _noted(
             "    aggregates: {}", "such as total: sum(column); record_count is always there"
         )
-    rule = found.rule
     yield "    alerts:"
-    yield f"      {rule.name}:"
-    yield f"        # {rule.note}; windows of the sample that break it: about {rule.broken:,}"
-    yield _noted(f"        when: {rule.when}", "SQL over record_count, aggregates, key, window_end")
-    yield _noted(f"        severity: {rule.severity}", "an episode's worst window has the largest")
+    for rule in found.rules:
+        yield f"      {rule.name}:"
+        yield f"        # {rule.note}; windows of the sample that break it: about {rule.broken:,}"
+        yield _noted(
+            f"        when: {rule.when}", "SQL over record_count, aggregates, key, window_end"
+        )
+        yield _noted(
+            f"        severity: {rule.severity}", "an episode's worst window has the largest"
+        )
 
 
 def _noted(line: str, note: str) -> str:

@@ -1,4 +1,4 @@
-"""Proposes windows, aggregates and an alert rule whose threshold comes from the sample."""
+"""Proposes windows, aggregates and alert rules whose thresholds come from the sample."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from windows_pipeline.starter.window_counts import SampleWindows, sample_windows
 Kind = Literal["sliding", "tumbling", "hopping", "session"]
 KINDS: tuple[Kind, ...] = ("sliding", "tumbling", "hopping", "session")
 _RECORDS_A_WINDOW = 5
-_REGULAR_SHARE = 0.5
+_REGULAR_SHARE = 0.75
+"""The share of gaps near the usual one from which on records are regular: of records that come at
+random times about a third are."""
 _FEWEST_GAPS = 10
 _SILENCE_GAPS = 3
 """A gap between records of this many usual gaps is a silence."""
@@ -56,7 +58,7 @@ class AlertRule:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A window definition with aggregates and an alert rule.
+    """A window definition with aggregates and alert rules.
 
     Attributes:
         name: The name of the definition.
@@ -66,7 +68,7 @@ class Proposal:
         grace_ms: The grace.
         emit_empty: Whether silences are results.
         aggregates: Calls, by the name of their result.
-        rule: The alert rule.
+        rules: The alert rules.
         closed: How many windows of the sample are closed at its end.
         total: How many windows the sample has.
     """
@@ -78,7 +80,7 @@ class Proposal:
     grace_ms: int
     emit_empty: bool
     aggregates: dict[str, str]
-    rule: AlertRule
+    rules: tuple[AlertRule, ...]
     closed: int
     total: int
 
@@ -128,10 +130,10 @@ def _numbers(column: SampleColumn) -> np.ndarray:
     return np.asarray(pc.fill_null(pc.cast(texts, pa.float64()), float("nan")))
 
 
-def is_heartbeat(times: KeyedTimes) -> bool:
-    """Whether each key's records come at regular times and have nothing to aggregate."""
+def is_regular(times: KeyedTimes) -> bool:
+    """Whether each key's records come at regular times."""
     gaps = times.gaps_ms
-    if times.values is not None or len(gaps) < _FEWEST_GAPS:
+    if len(gaps) < _FEWEST_GAPS:
         return False
     usual = np.median(gaps)
     return bool(np.mean(np.abs(gaps - usual) <= usual / 2) >= _REGULAR_SHARE and usual > 0)
@@ -144,7 +146,7 @@ def propose_size(times: KeyedTimes) -> int:
     if not len(gaps):
         return 3_600_000
     usual = int(np.median(gaps))
-    if is_heartbeat(times):
+    if times.values is None and is_regular(times):
         size = rounded_up(_SILENCE_GAPS * usual)
         # Silences in the sample should show.
         return size if size < gaps.max() else min(size, rounded_up(2 * usual))
@@ -162,7 +164,7 @@ def propose(
     size_ms: int | None = None,
     chosen_grace_ms: int | None = None,
 ) -> Proposal:
-    """Proposes windows with aggregates and an alert rule.
+    """Proposes windows with aggregates and alert rules: for silences too where records are regular.
 
     Args:
         times: The records by key.
@@ -177,13 +179,13 @@ def propose(
     advance = max(size // _HOPS, 1) if size % _HOPS == 0 else size
     windows = sample_windows(times.key, times.event_ms, times.values, kind, size, advance)
     closed = windows.closed_at(times.end_ms - grace - (size if kind == "session" else 0))
-    heartbeat = is_heartbeat(times) and kind == "sliding"
-    if heartbeat:
-        rule = _silence(times, size, grace)
-    elif value is None:
-        rule = _busy(closed if closed.count else windows, live=bool(closed.count))
-    else:
-        rule = _high(closed if closed.count else windows, value.name, live=bool(closed.count))
+    shown = closed if closed.count else windows
+    has_silences = is_regular(times) and kind == "sliding"
+    rules = [_silence(times, size, grace)] if has_silences else []
+    if value is not None:
+        rules.append(_high(shown, value.name, live=bool(closed.count)))
+    elif not has_silences:
+        rules.append(_busy(shown, live=bool(closed.count)))
     aggregates = {} if value is None else _aggregates(value)
     name = {
         "sliding": "sliding",
@@ -192,7 +194,7 @@ def propose(
         "session": "sessions",
     }
     return Proposal(
-        name[kind], kind, size, advance, grace, heartbeat, aggregates, rule,
+        name[kind], kind, size, advance, grace, has_silences, aggregates, tuple(rules),
         closed.count, windows.count,
     )  # fmt: skip
 
@@ -216,7 +218,7 @@ def _silence(times: KeyedTimes, size: int, grace: int) -> AlertRule:
     starts = times.event_ms[:-1][silent] + 1
     broken = int(np.sum(starts + size < times.end_ms - grace))
     return AlertRule(
-        "silent", "record_count < 1", "1", broken, "a window without a record, thanks to emit_empty"
+        "silent", "record_count = 0", "1", broken, "a window without a record, thanks to emit_empty"
     )
 
 
