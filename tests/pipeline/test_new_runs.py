@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pyarrow as pa
@@ -59,7 +60,7 @@ def test_a_sample_leads_to_alerts(
             times = table.column("paid_at").cast(pa.timestamp("ns", "UTC"))
             pq.write_table(table.set_column(position, "paid_at", times), folder / sample)
     status, said = call(capfd, monkeypatch, "new", "p", "--from", sample, "--yes")
-    assert status == 0, said
+    assert (status, f"a run accepts {count:,} of {count:,} records" in said) == (0, True), said
     status, said = call(capfd, monkeypatch, "run", "p")
     assert (status, f"p: {count:,} records accepted, 0 rejected" in said) == (0, True), said
     pipeline = load_pipeline(folder / "pipelines" / "p.yaml")
@@ -68,3 +69,66 @@ def test_a_sample_leads_to_alerts(
     (name,) = pipeline.windows
     alerts = named_rows(window_tables(pipeline, name, warehouse).alerts)
     assert {alert["rule"] for alert in alerts} == {rule}
+
+
+def test_what_the_reader_of_a_run_rejects_is_shown(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A type that it refuses becomes text: here times that lack seconds before their offset."""
+    rows = [
+        (*row[1:4], f"{row[3][:16]}Z", "24.10.2026", "1,5", "Zo\xeb" if n % 2 else "Zoe")
+        for n, row in enumerate(payments(400))
+    ]
+    header = ("card", "amount", "paid_at", "seen", "day", "rate", "paid by")
+    (folder / "a.csv").write_bytes(csv_text(rows, header).encode("latin-1"))
+    status, said = call(capfd, monkeypatch, "new", "p", "--from", "a.csv", "--yes")
+    assert status == 0, said
+    for words in (
+        "day: looks like a time, and a run reads ISO 8601 only: write it as 2026-10-24T00:00:00",
+        "rate: looks like a number with a decimal comma, which a run reads as text: write a point",
+        "left out: 'paid by' is not a column name",
+        "a run accepts 200 of 400 records of the sample",
+        "seen is text, as a run reads no other type: 200 records (wrong_type: seen), such as ",
+        "rejected: 200 records (malformed), such as ",
+        "name the encoding in the pipeline's source, such as 'encoding: latin-1'",
+    ):
+        assert words in said
+    declared = {"card": "string", "amount": "decimal(18,2)", "paid_at": "timestamp"}
+    texts = dict.fromkeys(("seen", "day", "rate"), "string")
+    assert load_pipeline(folder / "pipelines" / "p.yaml").source.columns == declared | texts
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a.csv.gz", "a.csv.gz: "),
+        ("a.parquet", "a.parquet: has a column that Spark can't read"),
+        ("a.csv", "a run must accept some record, but rejects all 20"),
+    ],
+)
+def test_a_sample_that_no_run_reads_leaves_nothing(
+    folder: Path,
+    name: str,
+    words: str,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Damaged in the middle; of a type that Spark cannot read; or of times in a form of its own."""
+    if name == "a.parquet":
+        rows = payments(40)
+        table = pa.table({"card": [row[1] for row in rows], "ts": [row[3] for row in rows]})
+        pq.write_table(table.append_column("v", pa.nulls(40, pa.float16())), folder / name)
+    elif name == "a.csv":
+        lines = [f"k{n % 3},2026-03-08T10:{n:02}Z" for n in range(20)]
+        (folder / name).write_text("\n".join(["card,ts", *lines]))
+    else:
+        data = bytearray(gzip.compress(csv_text(payments(1_000)).encode()))
+        data[2_000:2_100] = bytes(100)
+        (folder / name).write_bytes(data)
+    before = sorted(folder.rglob("*"))
+    status, said = call(capfd, monkeypatch, "new", "p", "--from", name, "--yes")
+    assert status in {2, 3}
+    assert words in said
+    assert "Traceback" not in said
+    left = [path for path in folder.rglob("*") if path.is_file() and ".windows" not in str(path)]
+    assert {path for path in left if path.suffix != ".log"} <= set(before)

@@ -14,9 +14,7 @@ from windows_pipeline.starter.arrival_order import (
     ordered_sample,
     rounded_down,
     rounded_up,
-    stream_days,
 )
-from windows_pipeline.starter.instants import Instants
 from windows_pipeline.starter.sample import Sample
 from windows_pipeline.starter.types import guess_type
 from windows_pipeline.starter.window_counts import sample_windows
@@ -43,16 +41,16 @@ def test_lateness_is_stream_time_minus_event_time(
 ) -> None:
     count = len(event)
     came = data.draw(st.lists(st.integers(0, 10**8), min_size=count, max_size=count))
-    day = sorted(data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count)))
+    days = st.integers(0, 3) if has_days else st.just(0)
+    day = sorted(data.draw(st.lists(days, min_size=count, max_size=count)))
     sample = sample_of(event, came, day)
     columns = {name: guess_type(name, texts) for name, texts in sample.columns.items()}
-    found = ordered_sample(sample, columns["ts"], arrival, columns.get(arrival), has_days=has_days)
+    by = {"lines": None, "event_time": columns["ts"], "received_ts": columns["received_ts"]}
+    found = ordered_sample(sample, columns["ts"], by[arrival])
 
     def sort_key(row: int) -> tuple[int, int, int]:
         order = {"lines": row, "event_time": event[row], "received_ts": came[row]}[arrival]
-        of_order = (START_MS + order) // 86_400_000
-        within = day[row] if has_days else (0 if arrival == "lines" else of_order)
-        return within, order, row
+        return day[row], order, row
 
     rows = sorted(range(count), key=sort_key)
     assert found.rows.tolist() == rows
@@ -87,17 +85,6 @@ def test_durations_are_rounded_to_what_people_write(ms: int) -> None:
     assert rounded_up(ms) >= ms
     assert rounded_down(max(ms, 1_000)) <= max(ms, 1_000)
     assert rounded_up(rounded_up(ms)) == rounded_up(ms)
-
-
-@settings(deadline=None)
-@given(st.lists(st.one_of(st.none(), st.integers(0, 20)), min_size=1, max_size=30))
-def test_a_line_arrives_on_the_day_of_the_largest_time_so_far(days: list[int | None]) -> None:
-    us = np.array([(day or 0) * 86_400_000_000 for day in days])
-    found = stream_days(Instants(us, np.array([day is not None for day in days])), before=0)
-    assert found.tolist() == [
-        max((day for day in days[: row + 1] if day is not None), default=0)
-        for row in range(len(days))
-    ]
 
 
 RECORDS = st.lists(

@@ -133,7 +133,7 @@ def test_names_are_split_into_words() -> None:
 
 def arrived(columns: dict[str, SampleColumn], time: str) -> ArrivedRecords:
     ms = columns[time].instants.us // 1_000
-    return ArrivedRecords(np.arange(len(ms)), ms, ms // 86_400_000)
+    return ArrivedRecords(np.arange(len(ms)), ms)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from windows_pipeline.cli.terminal.console import PlainConsole
+from windows_pipeline.cli.session import begin, session
+from windows_pipeline.cli.terminal.console import PlainConsole, UserStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +23,7 @@ Kind = Literal["sliding", "tumbling", "hopping", "session"]
 
 
 def new(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new pipeline's name.")],
     source: Annotated[
         Path,
@@ -60,12 +63,12 @@ def new(
 ) -> None:
     """Looks at a sample of your records, guesses what they are, and writes pipelines/NAME.yaml.
 
-    Asks what a sample cannot say, where it runs on a terminal. The sample is copied into day
-    folders, unless it lies in such folders already. No file is overwritten.
+    Asks what a sample cannot say, where it runs on a terminal. The sample is copied into the
+    folder of one day, unless it lies in day folders already. No file is overwritten.
     """
     try:
         _new(
-            *(name, source, key, event_time, arrival, zone, windows, size, grace),
+            *(context, name, source, key, event_time, arrival, zone, windows, size, grace),
             asks=not yes and sys.stdin.isatty(),
         )
     except FileNotFoundError:
@@ -75,6 +78,7 @@ def new(
 
 
 def _new(
+    context: typer.Context,
     name: str,
     source: Path,
     key: str | None,
@@ -92,37 +96,46 @@ def _new(
     from windows_pipeline.starter.new_pipeline import NewPipeline
     from windows_pipeline.windows.durations import duration_ms, duration_text
 
-    console = PlainConsole(width=None if sys.stdout.isatty() else 120)
+    width = None if sys.stdout.isatty() else 120
+    console = PlainConsole(file=UserStream("stdout"), width=width)
     size_ms = None if size is None else _positive("--size", duration_ms(size, "--size"))
     grace_ms = None if grace is None else _not_negative("--grace", duration_ms(grace, "--grace"))
-    made = NewPipeline(name, source, load_settings(Path.cwd()))
-    if zone is not None:
-        made.choose_zone(zone)
-    new_report.print_sample(console, made)
-    if asks and zone is None and made.local_times:
-        _ask("Time zone of times without an offset", "UTC", made.choose_zone)
-    made.choose_event_time(event_time)
-    if asks and event_time is None:
-        _ask("Event time", made.event_time.name, made.choose_event_time)
-    made.choose_arrival(arrival)
-    if asks and arrival is None:
-        question = "Arrival (a column, lines or event_time)"
-        _ask(question, made.arrival.name, made.choose_arrival)
-    _choose_key(made, key, asks=asks)
-    new_report.print_roles(console, made)
-    new_report.print_lateness(console, made)
-    made.choose_windows(windows, size_ms, grace_ms)
-    if asks and size is None:
-        guess = duration_text(made.proposal.size_ms)
-        _ask(
-            "Length of a window",
-            guess,
-            lambda text: made.choose_windows(
-                windows, _positive("length", duration_ms(text, "length")), grace_ms
-            ),
-        )
-    new_report.print_windows(console, made)
-    new_report.print_created(console, name, made.create())
+    settings = load_settings(Path.cwd())
+    with NewPipeline(name, source, settings) as made:
+        if zone is not None:
+            made.choose_zone(zone)
+        new_report.print_sample(console, made)
+        if asks and zone is None and made.local_times:
+            _ask("Time zone of times without an offset", "UTC", made.choose_zone)
+        made.choose_event_time(event_time)
+        if asks and event_time is None:
+            _ask("Event time", made.event_time.name, made.choose_event_time)
+        made.choose_arrival(arrival)
+        if asks and arrival is None:
+            question = "Arrival (a column, lines or event_time)"
+            _ask(question, made.arrival.name, made.choose_arrival)
+        _choose_key(made, key, asks=asks)
+        new_report.print_roles(console, made)
+        new_report.print_lateness(console, made)
+        made.choose_windows(windows, size_ms, grace_ms)
+        if asks and size is None:
+            guess = duration_text(made.proposal.size_ms)
+            _ask(
+                "Length of a window",
+                guess,
+                lambda text: made.choose_windows(
+                    windows, _positive("length", duration_ms(text, "length")), grace_ms
+                ),
+            )
+        status = begin(context, f"{name}: starting Spark, to read the sample as a run does")
+        from windows_pipeline.starter.acceptance import judge
+
+        accepted = made.accept(partial(judge, session(context, settings)))
+        status.stop()
+        new_report.print_accepted(console, *accepted)
+        made.choose_windows(windows, made.proposal.size_ms, grace_ms)
+        new_report.print_windows(console, made)
+        new_report.print_created(console, name, made.create())
 
 
 def _choose_key(made: NewPipeline, key: str | None, *, asks: bool) -> None:

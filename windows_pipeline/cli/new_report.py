@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich import box
@@ -12,19 +13,22 @@ from rich.table import Table
 from windows_pipeline.cli.terminal.console import PlainConsole
 from windows_pipeline.starter.arrival_order import grace_ms, histogram
 from windows_pipeline.starter.new_pipeline import Created, NewPipeline
+from windows_pipeline.starter.verdict import Rejection, Verdict
 from windows_pipeline.text.counts import counted
 from windows_pipeline.windows.durations import duration_text
 
 _NAME = "windows-pipeline"
 _BAR = 40
 _LONGEST_EXAMPLE = 40
+_LONGEST_RECORD = 100
+_NO_TEXT = "\N{REPLACEMENT CHARACTER}"
 _MOST_NAMES = 10
 
 
 def print_sample(console: PlainConsole, made: NewPipeline) -> None:
     """Prints how much was read, and a table of the columns with their guessed types."""
     sample, files = made.sample, made.files
-    share = " (a share: the first and the last ones)" if sample.is_share else ""
+    share = " (the first ones)" if sample.is_share else ""
     of = counted(len(files.files), "file")
     console.print(
         f"{files.root}: {of} of {files.format}; {counted(sample.record_count, 'record')} looked at"
@@ -33,12 +37,6 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
     if files.skipped:
         more = ", ..." if len(files.skipped) > _MOST_NAMES else ""
         console.print(f"skipped: {', '.join(files.skipped[:_MOST_NAMES])}{more}")
-    if sample.broken:
-        why = sample.why_broken(files.format)
-        console.print(
-            f"{counted(sample.broken, 'more record')} cannot be read as {files.format}; a run "
-            f"rejects {'it' if sample.broken == 1 else 'them'}{f' ({why})' * bool(why)}"
-        )
     grid = Table(box=box.SIMPLE)
     for title in ("column", "type", "no value", "do not fit", "example"):
         grid.add_column(title, overflow="ellipsis", no_wrap=True)
@@ -51,6 +49,11 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
             column.example[:_LONGEST_EXAMPLE],
         )
     console.print(grid)
+    noted = [column for column in made.columns.values() if column.note]
+    for column in noted:
+        console.print(f"{column.name}: {column.note}")
+    if noted:
+        console.print()
     if made.local_times and made.zone is None:
         console.print(
             f"times without an offset are read as UTC: {', '.join(made.local_times)}; if they are "
@@ -66,7 +69,7 @@ def print_roles(console: PlainConsole, made: NewPipeline) -> None:
     for role, choice in choices.items():
         console.print(f"{role:<10}  {choice.name:<{longest}}  {choice.reason}")
     for name, reason in made.left_out.items():
-        console.print(f"left out: {name!r} {reason}")
+        console.print(f"left out: {name!r} {reason}; rename it in the files to use it")
     console.print()
 
 
@@ -83,6 +86,28 @@ def print_lateness(console: PlainConsole, made: NewPipeline) -> None:
     needed = duration_text(grace_ms(lateness))
     console.print(f"a grace of {needed} is enough for 99 % of the records")
     console.print()
+
+
+def print_accepted(console: PlainConsole, verdict: Verdict, refused: Sequence[Rejection]) -> None:
+    """Prints what the reader of a run accepts, and what it rejects, with the reasons."""
+    console.print(
+        f"a run accepts {verdict.accepted:,} of {counted(verdict.judged, 'record')} of the sample"
+    )
+    for each in refused:
+        console.print(f"{each.column} is text, as a run reads no other type: {_rejection(each)}")
+    for each in verdict.rejections:
+        console.print(f"rejected: {_rejection(each)}")
+    if any(_NO_TEXT in each.example for each in verdict.rejections):
+        console.print(
+            "some records hold bytes that are no UTF-8: convert the files, or of CSV name the "
+            "encoding in the pipeline's source, such as 'encoding: latin-1'"
+        )
+    console.print()
+
+
+def _rejection(each: Rejection) -> str:
+    example = repr(each.example.strip()[:_LONGEST_RECORD])
+    return f"{counted(each.count, 'record')} ({each.reason}), such as {example}"
 
 
 def print_windows(console: PlainConsole, made: NewPipeline) -> None:
@@ -108,15 +133,16 @@ def print_windows(console: PlainConsole, made: NewPipeline) -> None:
 
 def print_created(console: PlainConsole, name: str, created: Created) -> None:
     """Prints what was written, and the next commands."""
-    days = created.landed.days
-    folders = f"{counted(len(days), 'day folder')}, {days[0]} to {days[-1]}"
+    days = created.days
+    span = str(days[0]) if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    folders = f"{counted(len(days), 'day folder')}, {span}"
     verb = "copied into" if created.was_copied else "is in"
-    console.print(f"the sample {verb} {_below_here(created.landed.folder)}: {folders}")
-    if created.landed.empty:
-        empty = ", ".join(str(day) for day in created.landed.empty[:_MOST_NAMES])
-        more = ", ..." if len(created.landed.empty) > _MOST_NAMES else ""
+    console.print(f"the sample {verb} {_below_here(created.folder)}: {folders}")
+    if created.empty:
+        empty = ", ".join(str(day) for day in created.empty[:_MOST_NAMES])
+        more = ", ..." if len(created.empty) > _MOST_NAMES else ""
         console.print(
-            f"{len(created.landed.empty):,} of them are new and empty ({empty}{more}): a missing "
+            f"{len(created.empty):,} of them are new and empty ({empty}{more}): a missing "
             "day would block the days after it"
         )
     console.print(f"wrote {_below_here(created.file)}; look through it, then:")

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windows_pipeline.starter.instants import DAY_US, Instants
-from windows_pipeline.starter.roles import LINES
 from windows_pipeline.starter.sample import Sample
 from windows_pipeline.starter.types import SampleColumn
 
@@ -30,12 +28,10 @@ class ArrivedRecords:
     Attributes:
         rows: Their positions in the sample.
         event_ms: Their event times, ms since 1970.
-        day: Their arrival days, in days since 1970.
     """
 
     rows: np.ndarray
     event_ms: np.ndarray
-    day: np.ndarray
 
     @property
     def stream_time_ms(self) -> np.ndarray:
@@ -51,61 +47,22 @@ class ArrivedRecords:
 
 
 def ordered_sample(
-    sample: Sample,
-    event: SampleColumn,
-    arrival: str,
-    column: SampleColumn | None,
-    *,
-    has_days: bool,
+    sample: Sample, event: SampleColumn, arrival: SampleColumn | None
 ) -> ArrivedRecords:
-    """Orders the records as a pipeline does: by day, then by what orders arrival.
+    """Orders the records as a pipeline does: by day folder, then by what orders arrival.
 
     Args:
         sample: The sample.
         event: The column of the event time.
-        arrival: How arrival is ordered: a column's name, `lines` or `event_time`.
-        column: The arrival column; None for `lines` and `event_time`.
-        has_days: Whether the files are in day folders.
+        arrival: The column that orders arrival, which may be the event time; None for lines.
     """
-    times = event.instants
-    readable = times.is_time.copy()
-    order_us = times.us
-    if column is not None and column.times is not None:
-        readable &= column.times.is_time
-        order_us = column.times.us
+    readable = event.instants.is_time
+    if arrival is not None:
+        readable = readable & arrival.instants.is_time
     rows = np.flatnonzero(readable)
-    by_line = arrival == LINES
-    if has_days:
-        day = sample.day[rows]
-    elif by_line:
-        day = stream_days(times)[rows]
-    else:
-        day = order_us[rows] // DAY_US
-    if not by_line:
-        order = np.lexsort((order_us[rows], day))
-        rows, day = rows[order], day[order]
-    return ArrivedRecords(rows, times.us[rows] // 1_000, day)
-
-
-def stream_days(times: Instants, before: int | None = None) -> np.ndarray:
-    """Returns the day on which each line arrives if lines arrive in their order.
-
-    A line arrives at the largest event time up to and including its own, so that no line moves to
-    an earlier day than the lines before it.
-
-    Args:
-        times: The event times; a line without an event time has the preceding line's day.
-        before: The arrival day of the preceding line; None if there is none.
-
-    Returns:
-        The days, in days since 1970.
-    """
-    days = times.us // DAY_US
-    first = days[times.is_time][:1]
-    least = before if before is not None else (int(first[0]) if len(first) else 0)
-    known = np.where(times.is_time, days, least)
-    result: np.ndarray = np.maximum(np.maximum.accumulate(known), least)
-    return result
+    if arrival is not None:
+        rows = rows[np.lexsort((arrival.instants.us[rows], sample.day[rows]))]
+    return ArrivedRecords(rows, event.instants.us[rows] // 1_000)
 
 
 def grace_ms(lateness_ms: np.ndarray) -> int:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.config.source import Source
 from windows_pipeline.epochs import EPOCHS, WHOLE_DIGITS, advice
 from windows_pipeline.starter.files import SampleFiles, find_files, is_day
-from windows_pipeline.starter.sample import Sample, Share, read_sample
-from windows_pipeline.starter.text_records import UTF_8
+from windows_pipeline.starter.sample import UTF_8, Sample, read_sample
 from windows_pipeline.text.counts import counted
 from windows_pipeline.text.limits import shown
 from windows_pipeline.text.locations import resolve
 from windows_pipeline.text.yaml_text import read_yaml
 
-_SHARE = Share(records=2_000, text_bytes=1 << 20)
+_MOST_RECORDS = 2_000
 _MOSTLY = 0.5
 _MOST_DAYS = 10
 """How many days to look at, as days without events are empty."""
@@ -44,8 +42,8 @@ def column_warnings(file: Path, source: Source, landing: str) -> list[str]:
         return []
     day, files = newest
     try:
-        sample = read_sample(files, _SHARE, source.encoding or UTF_8)
-    except (OSError, ValueError, pa.ArrowException):
+        sample = read_sample(files, _MOST_RECORDS, source.encoding or UTF_8)
+    except (OSError, ValueError):
         return []  # a run reports files that it cannot read
     document = read_yaml(file)
     return [

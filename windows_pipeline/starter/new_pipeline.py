@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Self
 
+from windows_pipeline.config.source import Source
 from windows_pipeline.settings import Settings
 from windows_pipeline.starter.arrival_order import ArrivedRecords, ordered_sample
-from windows_pipeline.starter.day_folders import ArrivalDay, CopiedDays, copy_by_day, fill_gaps
 from windows_pipeline.starter.files import find_files
+from windows_pipeline.starter.instants import DAY_US
+from windows_pipeline.starter.landing import fill_gaps, land
 from windows_pipeline.starter.pipeline_file import (
     Draft,
     pipeline_text,
@@ -29,14 +33,18 @@ from windows_pipeline.starter.roles import (
     guess_key,
     guess_value,
 )
-from windows_pipeline.starter.sample import Share, read_sample
-from windows_pipeline.starter.types import SampleColumn, guess_columns
+from windows_pipeline.starter.sample import read_sample
+from windows_pipeline.starter.types import SHARE_THAT_FITS, SampleColumn, guess_columns
+from windows_pipeline.starter.verdict import Rejection, Verdict
 from windows_pipeline.text.locations import resolve
 from windows_pipeline.text.problems import listed, nearest
 
+Judge = Callable[[Source, Path, Sequence[date]], Verdict]
+"""Reads some days of a folder as a run does."""
 _OLD = timedelta(days=7)
 """A sample whose newest record is older than this is a sample of the past."""
 _CHOSEN = "as you chose"
+_EPOCH = date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +53,23 @@ class Created:
 
     Attributes:
         file: The pipeline's file.
-        landed: The day folders.
+        folder: The folder of day folders.
+        days: The days with a folder.
+        empty: The days whose folders are new and empty.
         was_copied: Whether the day folders are a copy of the sample.
     """
 
     file: Path
-    landed: CopiedDays
+    folder: Path
+    days: tuple[date, ...]
+    empty: tuple[date, ...]
     was_copied: bool
 
 
 class NewPipeline:
     """Builds a pipeline from a sample, step by step, in the order of the methods.
+
+    As a context manager it removes what it has landed, unless the pipeline is created.
 
     Attributes:
         files: The files of the sample.
@@ -77,9 +91,7 @@ class NewPipeline:
     arrived: ArrivedRecords
     proposal: Proposal
 
-    def __init__(
-        self, name: str, root: Path, settings: Settings, share: Share | None = None
-    ) -> None:
+    def __init__(self, name: str, root: Path, settings: Settings) -> None:
         """Reads the sample.
 
         Raises:
@@ -91,9 +103,19 @@ class NewPipeline:
         self._file = require_new_name(name, settings.pipelines)
         self.files = find_files(root)
         self._require_free_paths()
-        self.sample = read_sample(self.files, share)
+        self.sample = read_sample(self.files)
         self.columns = dict(guess_columns(self.sample.columns, self.sample.natives))
         self.left_out: dict[str, str] = {}
+        self._landed: Path | None = None
+
+    def __enter__(self) -> Self:
+        """Begins."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Removes a copy of the sample for which there is no pipeline."""
+        if self._landed is not None:
+            shutil.rmtree(self._landed, ignore_errors=True)
 
     @property
     def local_times(self) -> list[str]:
@@ -140,14 +162,8 @@ class NewPipeline:
         else:
             self.arrival = Choice(self._known("--arrival", chosen), _CHOSEN)
             self._read_as_times("--arrival", chosen)
-        column = self.columns.get(self.arrival.name) if self.arrival.name != EVENT_TIME else None
-        self.arrived = ordered_sample(
-            self.sample,
-            self.columns[event_time],
-            self.arrival.name,
-            column,
-            has_days=bool(self.files.days),
-        )
+        column = None if self.arrival.name == LINES else self.columns[self._arrival_column]
+        self.arrived = ordered_sample(self.sample, self.columns[event_time], column)
         return self.arrival
 
     def choose_key(self, chosen: str | None = None) -> Choice:
@@ -190,38 +206,123 @@ class NewPipeline:
         )
         return self.proposal
 
+    def accept(self, judge: Judge) -> tuple[Verdict, list[Rejection]]:
+        """Lands the sample, and has the reader of a run judge it.
+
+        A type counts only if that reader accepts it: a column without a time's role becomes text if
+        more than 1 % of the records are rejected for its type.
+
+        Returns:
+            What the reader says at last, and the rejections for which columns have become text.
+
+        Raises:
+            ValueError: The reader accepts no record.
+        """
+        folder, days = self._land(), self.files.days or (self._day,)
+        refused: list[Rejection] = []
+        while True:
+            verdict = judge(self._source(), folder, days)
+            few = verdict.judged * (1 - SHARE_THAT_FITS)
+            wrong = {each.column: each for each in verdict.rejections if each.count > few}
+            texts = [name for name in self.columns if name in wrong and name not in self._times]
+            if not texts:
+                break
+            self.columns |= {name: self._as_text(name) for name in texts}
+            refused += [wrong[name] for name in texts]
+        if not verdict.accepted:
+            first = verdict.rejections[0]
+            raise ValueError(
+                f"--from {self.files.root}: a run must accept some record, but rejects all "
+                f"{verdict.judged:,}, such as {first.example[:80]!r} ({first.reason}); name other "
+                "columns, or write the records as docs/landed-files.md says"
+            )
+        return verdict, refused
+
     def create(self) -> Created:
-        """Lands the sample in day folders, and writes the pipeline's file.
+        """Writes the pipeline's file, and gives the landed sample its name.
 
         Raises:
             ValueError: The folder or the file exists, or a record's day cannot be found.
         """
         path = self._path_of_days()
-        if path is not None:
-            landed = CopiedDays(self.files.root, *fill_gaps(self.files.root))
-            self._write(path, landed)
-            return Created(self._file, landed, was_copied=False)
-        path = f"data/{self._name}"
-        landing = Path(self._settings.landing)
-        target = Path(resolve(path, self._settings.landing))
-        landed = copy_by_day(self.files, target, landing, self._day_column())
-        try:
-            self._write(path, landed)
-        except BaseException:
-            shutil.rmtree(landed.folder)
-            raise
-        return Created(self._file, landed, was_copied=True)
-
-    def _write(self, path: str, landed: CopiedDays) -> None:
-        text = pipeline_text(self._draft(path, landed.days))
+        folder = self._land()
+        days, empty = fill_gaps(folder)
+        text = pipeline_text(self._draft(path or self._new_path, days))
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.open("x", encoding="utf-8") as file:
             file.write(text)
+        if self._landed is None:
+            return Created(self._file, folder, days, empty, was_copied=False)
+        self._landed.rename(self._target)
+        self._landed = None
+        return Created(self._file, self._target, days, empty, was_copied=True)
+
+    def _land(self) -> Path:
+        """Returns the folder of day folders, which is a hidden copy unless the sample lies well."""
+        if self._path_of_days() is not None:
+            return self.files.root
+        if self._landed is None:
+            landing = Path(self._settings.landing)
+            self._landed = land(self.files, self._target, landing, self._day)
+        return self._landed
+
+    @property
+    def _new_path(self) -> str:
+        return f"data/{self._name}"
+
+    @property
+    def _target(self) -> Path:
+        return Path(resolve(self._new_path, self._settings.landing))
+
+    @property
+    def _day(self) -> date:
+        """The arrival day of the sample: that of its latest time, which is not to come.
+
+        Raises:
+            ValueError: No time can be read.
+        """
+        if self.files.days:
+            return self.files.days[-1]
+        column = self.columns[self._arrival_column]
+        # A time after tomorrow is a mistake, for which a run rejects the record.
+        end_us = ((datetime.now(UTC).date() - _EPOCH).days + 2) * DAY_US
+        latest = self.sample.latest_us(column.name, column.type, column.zone, end_us)
+        if latest is None:
+            raise ValueError(
+                f"--from {self.files.root}: some record must have a time in {column.name!r} that "
+                "is not to come, but none has; name another column with --event-time or --arrival"
+            )
+        return _EPOCH + timedelta(days=latest // DAY_US)
+
+    @property
+    def _arrival_column(self) -> str:
+        """The column of times by which records arrive: with `lines` that of the event time."""
+        by_column = self.arrival.name not in (LINES, EVENT_TIME)
+        return self.arrival.name if by_column else self.event_time.name
+
+    def _source(self) -> Source:
+        """The source, as the pipeline's file will declare it."""
+        columns = {
+            name: {"type": column.type} | ({"zone": column.zone} if column.zone else {})
+            for name, column in self._declared().items()
+            if column.has_values
+        }
+        roles = {"key": self.key.name, "event_time": self.event_time.name}
+        form = {"delimiter": self.sample.delimiter} if self.files.format == "csv" else {}
+        return Source.model_validate(
+            {
+                "path": str(self._target),
+                "format": self.files.format,
+                "columns": columns,
+                "arrival": self.arrival.name,
+                **roles,
+                **form,
+            }
+        )
 
     @property
     def _times(self) -> set[str]:
-        names = {self.event_time.name}
-        return names if self.arrival.name in (LINES, EVENT_TIME) else names | {self.arrival.name}
+        return {self.event_time.name, self._arrival_column}
 
     def _declared(self) -> dict[str, SampleColumn]:
         return {name: found for name, found in self.columns.items() if name not in self.left_out}
@@ -242,7 +343,7 @@ class NewPipeline:
 
     def _as_text(self, name: str) -> SampleColumn:
         column = self.columns[name]
-        return SampleColumn(name, "string", column.texts, column.example, column.nulls)
+        return replace(column, type="string", times=None, unfit=0)
 
     def _leave_out_refused(self) -> None:
         """Leaves out the columns that a pipeline cannot declare.
@@ -277,11 +378,10 @@ class NewPipeline:
                 f"landing: {landing} in settings.yaml is no local folder, so no sample can be "
                 "copied there; run this with settings whose landing is local"
             )
-        target = Path(resolve(f"data/{self._name}", landing))
-        if self._path_of_days() is None and target.exists():
+        if self._path_of_days() is None and self._target.exists():
             raise ValueError(
-                f"{target}: the folder exists, and is not overwritten; use another name, move it, "
-                "or if it holds day folders: --from with this folder"
+                f"{self._target}: the folder exists, and is not overwritten; use another name, "
+                "move it, or if it holds day folders: --from with this folder"
             )
 
     def _path_of_days(self) -> str | None:
@@ -291,12 +391,6 @@ class NewPipeline:
         if not self.files.days or not root.is_relative_to(landing):
             return None
         return root.relative_to(landing).as_posix()
-
-    def _day_column(self) -> ArrivalDay:
-        by_column = self.arrival.name not in (LINES, EVENT_TIME)
-        name = self.arrival.name if by_column else self.event_time.name
-        column = self.columns[name]
-        return ArrivalDay(name, column.type, self.arrival.name == LINES, column.zone)
 
     def _draft(self, path: str, days: tuple[date, ...]) -> Draft:
         last = days[-1]

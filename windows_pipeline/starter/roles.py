@@ -77,7 +77,10 @@ def _event_rank(column: SampleColumn) -> tuple[float, ...]:
 
 
 def _described(column: SampleColumn) -> str:
-    return f"{column.name} ({column.type}, such as {column.example[:40]!r})"
+    example = f"{column.type}, such as {column.example[:40]!r}"
+    return (
+        f"{column.name} ({example}; {column.note})" if column.note else f"{column.name} ({example})"
+    )
 
 
 def guess_arrival(columns: Mapping[str, SampleColumn], event_time: str) -> Choice:

@@ -1,51 +1,47 @@
-"""Reads a bounded share of a sample into columns of text."""
+"""Reads a sample by DuckDB: the first records of its files, as columns of text."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import gzip
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.starter.files import SampleFile, SampleFiles
-from windows_pipeline.starter.parquet_records import read_parquet_parts
-from windows_pipeline.starter.text_records import (
-    UTF_8,
-    TextRecord,
-    csv_records,
-    json_records,
-    json_text,
-    lines_of,
-    one_header,
-    open_text,
-)
-from windows_pipeline.text.counts import counted
+from windows_pipeline.starter.instants import connected, micros_of
 
+MOST_RECORDS = 200_000
+UTF_8 = "utf-8"
 _MOST_COLUMNS = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """How much of a sample is read: half of it from the beginning, half from the end.
-
-    Attributes:
-        records: The most records.
-        text_bytes: The most bytes of text, decompressed.
-    """
-
-    records: int = 200_000
-    text_bytes: int = 32 << 20
+_ENCODINGS = {"iso8859-1": "latin-1"}
+"""DuckDB's names of encodings that are other than Python's."""
+_DELIMITERS = b",;\t|"
+_LONGEST_HEADER = 1 << 20
+_FILE = "the file of a record"
+"""The column that DuckDB adds, with a name that no sample has."""
+_NATIVES = {
+    "BOOLEAN": "boolean",
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), "bigint"),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER"), "bigint"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "double"),
+    "DATE": "date",
+}
+"""A pipeline's types, by DuckDB's types of Parquet columns."""
+_LOOKED_AT = ("VARCHAR", "UBIGINT")
+"""Types of Parquet columns whose values must be looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The records of a sample, in the order of their files.
+    """The first records of a sample, in the order of their files.
 
     Attributes:
         columns: The values of each column as a pipeline reads them: texts, null where a record
@@ -53,203 +49,240 @@ class Sample:
         natives: The types that Parquet files declare, as pipelines name them; empty for text files.
         day: Each record's day folder, in days since 1970; 0 where there are no day folders.
         is_share: Whether the files have more records than the sample.
-        broken: How many records cannot be read: a pipeline rejects them.
-        not_text: How many of the broken records hold bytes, or escapes of JSON, that are not text.
         repeated: The names that a CSV header has twice.
         delimiter: The character between the fields of CSV files.
+        records: A query of all records, whose columns of text are numbered: c0, c1, ...
     """
 
     columns: Mapping[str, pa.StringArray]
     natives: Mapping[str, str]
     day: np.ndarray
     is_share: bool
-    broken: int = 0
-    not_text: int = 0
     repeated: tuple[str, ...] = ()
     delimiter: str = ","
+    records: str = ""
 
     @property
     def record_count(self) -> int:
-        """How many records could be read."""
+        """How many records were read."""
         return len(self.day)
 
-    def why_broken(self, kind: str) -> str:
-        """Says how many of the records that cannot be read are not text, and the fix."""
-        if not self.not_text:
-            return ""
-        if kind != "csv":
-            return f"{self.not_text:,} with bytes or escapes that are no UTF-8: write UTF-8"
-        return (
-            f"{self.not_text:,} with bytes that are no UTF-8: convert the files, or name their "
-            "encoding in the pipeline's source, such as 'encoding: latin-1'"
-        )
+    def latest_us(self, name: str, kind: str, zone: str | None, before_us: int) -> int | None:
+        """Returns the largest time of a column in all records, in microseconds since 1970.
+
+        Args:
+            name: The column.
+            kind: Its type.
+            zone: The zone of its times that name no offset; None for UTC.
+            before_us: Times from here on are ignored.
+        """
+        times = f"SELECT {micros_of(kind, f'c{[*self.columns].index(name)}')} AS us"
+        with connected(zone or "UTC") as database:
+            found = database.execute(
+                f"SELECT max(us) FROM ({times} FROM ({self.records})) WHERE us < {before_us}"  # noqa: S608
+            ).fetchall()
+        return found[0][0]  # type: ignore[no-any-return]
 
 
-_Part = tuple[SampleFile, int, int]
-"""A file, and the bytes of it to read, decompressed: from, to."""
-_Records = Callable[[Iterator[bytes]], Iterator[TextRecord]]
-_EXPANSION = 8
-"""Roughly how many bytes of text a byte of a compressed file decompresses to."""
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A query of the records of files: columns of text, numbered, and the file last."""
+
+    text: str
+    names: Sequence[str]
+    natives: Mapping[str, str]
+    delimiter: str = ","
 
 
-def read_sample(files: SampleFiles, share: Share | None = None, encoding: str = UTF_8) -> Sample:
-    """Reads all of a small sample, and the beginning and the end of a large one.
+_NOTHING = _Query("SELECT NULL WHERE false", (), {})
+
+
+def read_sample(files: SampleFiles, most: int = MOST_RECORDS, encoding: str = UTF_8) -> Sample:
+    """Reads the first records of a sample.
 
     Args:
         files: The files.
-        share: How much to read.
+        most: The most records to read.
         encoding: The encoding of CSV files.
 
     Raises:
         ValueError: No record can be read, or the files have no header or too many columns.
     """
-    share = share or Share()
-    if files.format == "parquet":
-        table, natives, days, is_share = read_parquet_parts(files.files, share.records)
-        sample = Sample(table, natives, np.array(days, np.int64), is_share)
-    elif files.format == "csv":
-        sample = _read_csv(files, share, encoding)
-    else:
-        sample = _read_json(files, share)
-    if sample.record_count == 0:
-        broken = f"; {counted(sample.broken, 'line')} cannot be read as {files.format}" * bool(
-            sample.broken
-        )
-        why = sample.why_broken(files.format)
-        broken += f" ({why})" * bool(why)
+    with _readable(files), connected() as database:
+        match files.format:
+            case "csv":
+                query = _csv_query(database, files, encoding)
+            case "parquet":
+                query = _parquet_query(database, files)
+            case _:
+                query = _json_query(database, files, most)
+        table = database.sql(f"{query.text} LIMIT {most + 1}").to_arrow_table()
+    taken = table.slice(0, most)
+    if not taken.num_rows:
         raise ValueError(
-            f"--from {files.root}: must hold at least one record, but has none in "
-            f"{counted(len(files.files), 'file')}{broken}; name files with records"
+            f"--from {files.root}: must hold at least one record, but no line can be read as "
+            f"{files.format}; name files with records, of text in UTF-8"
         )
-    if len(sample.columns) > _MOST_COLUMNS:
+    texts = [column.combine_chunks() for column in taken.columns[:-1]]
+    counts = Counter(query.names)
+    return Sample(
+        columns=dict(zip(query.names, texts, strict=True)),
+        natives=query.natives,
+        day=_days(files.files, taken.column(taken.num_columns - 1)),
+        is_share=table.num_rows > most,
+        repeated=tuple(name for name, count in counts.items() if count > 1),
+        delimiter=query.delimiter,
+        records=query.text,
+    )
+
+
+@contextmanager
+def _readable(files: SampleFiles) -> Iterator[None]:
+    """Raises an error of DuckDB as one line.
+
+    Raises:
+        ValueError: DuckDB cannot read the files.
+    """
+    try:
+        yield
+    except duckdb.Error as error:
+        cause = str(error).splitlines()[0]
+        raise ValueError(
+            f"--from {files.root}: must be readable as {files.format}, but is not ({cause}); copy "
+            "or write the files again, text in UTF-8, or move them away"
+        ) from None
+
+
+def _csv_query(database: duckdb.DuckDBPyConnection, files: SampleFiles, encoding: str) -> _Query:
+    """Returns the query of CSV files, whose delimiter DuckDB finds."""
+    filled = [file for file in files.files if file.size_bytes]
+    if not filled:
+        return _NOTHING
+    for file in filled:
+        _require_header(files, file, encoding)
+    first = _literal(_escaped(filled[0].path))
+    form = f"encoding = {_literal(_ENCODINGS.get(encoding, encoding))}, ignore_errors = true"
+    delimiter, quote, has_header, count = database.execute(
+        f"SELECT Delimiter, Quote, HasHeader, len(Columns) FROM sniff_csv({first}, {form})"  # noqa: S608
+    ).fetchall()[0]
+    columns = ", ".join(f"c{number}: 'VARCHAR'" for number in range(count))
+    form += (
+        f", delim = {_literal(delimiter)}, quote = {_literal(quote.replace('(empty)', ''))}, "
+        f"auto_detect = false, columns = {{{columns}}}"
+    )
+    header = database.execute(f"FROM read_csv({first}, header = false, {form}) LIMIT 1").fetchall()
+    names = [name or "" for row in header for name in row]
+    if not has_header:
+        raise ValueError(
+            f"--from {files.root}: the first line must name the columns, and it is "
+            f"{delimiter.join(names)[:80]!r}; write a line with the names in front"
+        )
+    text = f"FROM read_csv({_paths(filled)}, header = true, filename = {_literal(_FILE)}, {form})"
+    return _Query(text, names, {}, delimiter)
+
+
+def _require_header(files: SampleFiles, file: SampleFile, encoding: str) -> None:
+    """Requires a header of text with few names, for each of 30,000 of which DuckDB takes long.
+
+    Raises:
+        ValueError: The first line is no text of the encoding, or has too many names.
+    """
+    with gzip.open(file.path) if file.is_compressed else file.path.open("rb") as stream:
+        try:
+            line = stream.readline(_LONGEST_HEADER)
+        except (EOFError, OSError):
+            return  # no gzip: an error of DuckDB says so
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{file.path}: the header must be {encoding.upper()}, but has the byte "
+            f"0x{line[error.start]:02x} after {line[: error.start][-40:]!r}; convert the file to "
+            "UTF-8 (a pipeline reads other encodings, by 'encoding' in its source, but its sample "
+            "must be UTF-8)"
+        ) from None
+    _require_few_columns(files, max(line.count(delimiter) for delimiter in _DELIMITERS))
+
+
+def _require_few_columns(files: SampleFiles, delimiters: int) -> None:
+    if delimiters >= _MOST_COLUMNS:
         raise ValueError(
             f"--from {files.root}: must have at most {_MOST_COLUMNS:,} columns, but has "
-            f"{len(sample.columns):,}; if a record's fields are named by its values, write them "
+            f"{delimiters + 1:,}; if a record's fields are named by its values, write them "
             "as values of one column"
         )
-    return sample
 
 
-def _read_csv(files: SampleFiles, share: Share, encoding: str) -> Sample:
-    found = one_header(files.files, encoding)
-    header = found.names
-    _require_header(files.root, header)
-    taken = _Taken(files, share, partial(csv_records, header=found))
-    rows = [record.fields for record in taken.records]
-    texts = list(zip(*rows, strict=True)) or [()] * len(header)
-    columns = {
-        name: pa.array([text or None for text in values], pa.string())
-        for name, values in zip(header, texts, strict=True)
-    }
-    repeated = tuple(name for name, count in Counter(header).items() if count > 1)
-    return Sample(
-        columns, {}, taken.days, taken.is_share, taken.broken, taken.not_text, repeated,
-        found.delimiter,
-    )  # fmt: skip
+def _json_query(database: duckdb.DuckDBPyConnection, files: SampleFiles, most: int) -> _Query:
+    """Returns the query of the fields of JSON objects; other lines are left out."""
+    objects = (
+        f"FROM read_ndjson_objects({_paths(files.files)}, ignore_errors = true, "
+        f"filename = {_literal(_FILE)}) WHERE json_type(json) = 'OBJECT'"
+    )
+    numbered = f"SELECT json_keys(json) AS names, row_number() OVER () AS line {objects}"
+    found = database.execute(
+        f"SELECT names FROM ({numbered} LIMIT {most}) GROUP BY names ORDER BY min(line)"  # noqa: S608
+    ).fetchall()
+    names = [*dict.fromkeys(chain.from_iterable(names for (names,) in found))]
+    if not names:
+        return _NOTHING
+    _require_few_columns(files, len(names) - 1)
+    fields = ", ".join(
+        f"json_extract_string(json, {_literal(_pointer(name))}) AS c{number}"
+        for number, name in enumerate(names)
+    )
+    return _Query(f"SELECT {fields}, {_quoted(_FILE)} {objects}", names, {})
 
 
-def _require_header(root: Path, header: Sequence[str]) -> None:
-    looks_like_value = [name for name in header if name.strip() and not name.strip()[0].isalpha()]
-    if header and len(looks_like_value) > len(header) / 2:
-        raise ValueError(
-            f"--from {root}: the first line must name the columns, and it is "
-            f"{','.join(header)[:80]!r}; write a line with the names in front"
-        )
+def _parquet_query(database: duckdb.DuckDBPyConnection, files: SampleFiles) -> _Query:
+    rows = (
+        f"read_parquet({_paths(files.files)}, union_by_name = true, filename = {_literal(_FILE)})"
+    )
+    described = database.execute(f"DESCRIBE FROM {rows}").fetchall()
+    types = {name: kind for name, kind, *_ in described if name != _FILE}
+    _require_few_columns(files, len(types) - 1)
+    texts = ", ".join(
+        f"CAST({_quoted(name)} AS VARCHAR) AS c{number}" for number, name in enumerate(types)
+    )
+    natives = {name: _native(kind) for name, kind in types.items() if kind not in _LOOKED_AT}
+    return _Query(f"SELECT {texts}, {_quoted(_FILE)} FROM {rows}", [*types], natives)  # noqa: S608
 
 
-def _read_json(files: SampleFiles, share: Share) -> Sample:
-    taken = _Taken(files, share, json_records)
-    rows = [record.fields for record in taken.records if isinstance(record.fields, dict)]
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {
-        name: pa.array([json_text(row.get(name)) for row in rows], pa.string())
-        for name in islice(names, _MOST_COLUMNS + 1)
-    }
-    return Sample(columns, {}, taken.days, taken.is_share, taken.broken, taken.not_text)
+def _native(kind: str) -> str:
+    """A pipeline's type for DuckDB's type of a Parquet column."""
+    if kind.startswith("TIMESTAMP"):
+        return "timestamp"
+    return kind.lower() if kind.startswith("DECIMAL") else _NATIVES.get(kind, "string")
 
 
-class _Taken:
-    """Records from the beginning and the end of text files.
-
-    Attributes:
-        records: The records that can be read.
-        days: The day folder of each of them.
-        broken: How many records cannot be read.
-        not_text: How many of the broken records are not text.
-        is_share: Whether the files have more records.
-    """
-
-    def __init__(self, files: SampleFiles, share: Share, records: _Records) -> None:
-        self.broken = self.not_text = 0
-        head, tail = _parts(files.files, share.text_bytes)
-        self.is_share = bool(tail)
-        half = share.records // 2
-        # `head` contains a small sample as a whole, so its first and last records are complete.
-        first: list[tuple[TextRecord, date | None]] = []
-        last: deque[tuple[TextRecord, date | None]] = deque(maxlen=half)
-        dropped = 0
-        for parts in (head, tail):
-            for record, day in self._readable(parts, records):
-                if len(first) < half and parts is head:
-                    first.append((record, day))
-                    continue
-                if parts is head and tail:
-                    break
-                dropped += len(last) == half
-                last.append((record, day))
-        self.is_share = self.is_share or dropped > 0
-        both = [*first, *last]
-        self.records = [record for record, _ in both]
-        self.days = np.array([_ordinal(day) for _, day in both], np.int64)
-
-    def _readable(
-        self, parts: Sequence[_Part], records: _Records
-    ) -> Iterator[tuple[TextRecord, date | None]]:
-        for file, start, end in parts:
-            for record in records(self._lines_between(file, start, end)):
-                if record.fields is None:
-                    self.broken += 1
-                    self.not_text += not record.is_text
-                else:
-                    yield record, file.day
-
-    def _lines_between(self, file: SampleFile, start: int, end: int) -> Iterator[bytes]:
-        """Yields the lines that begin between two bytes of a file; no line is cut."""
-        with open_text(file) as stream:
-            if start:
-                stream.seek(start - 1)
-                stream.readline()
-            position = start
-            for line in lines_of(stream, file.path):
-                if position >= end:
-                    self.is_share = True
-                    return
-                yield line
-                position += len(line)
+def _days(files: Sequence[SampleFile], paths: pa.ChunkedArray) -> np.ndarray:
+    """Returns the day folder of each record, in days since 1970."""
+    by_path = {str(file.path): file.day for file in files}
+    encoded = paths.combine_chunks().dictionary_encode()
+    days = [by_path[path] for path in encoded.dictionary.to_pylist()]
+    first = date(1970, 1, 1).toordinal()
+    numbers = np.array([day.toordinal() - first if day else 0 for day in days], np.int64)
+    found: np.ndarray = numbers[np.asarray(encoded.indices)]
+    return found
 
 
-def _parts(files: Sequence[SampleFile], most: int) -> tuple[list[_Part], list[_Part]]:
-    """Chooses the bytes to read: all of small files, the head and the tail of large ones."""
-    sizes = [file.size_bytes * (_EXPANSION if file.is_compressed else 1) for file in files]
-    if sum(sizes) <= most:
-        # A compressed file may hold more than expected.
-        return [(file, 0, most if file.is_compressed else file.size_bytes) for file in files], []
-    head: list[_Part] = []
-    tail: list[_Part] = []
-    rest = most // 2
-    for file, size in zip(files, sizes, strict=True):
-        if rest > 0:
-            head.append((file, 0, min(size, rest)))
-            rest -= size
-    rest = most // 2
-    for file, size in zip(reversed(files), reversed(sizes), strict=True):
-        if rest > 0 and not (file.is_compressed and any(file is one for one, _, _ in head)):
-            # A compressed file can be read from its beginning only.
-            start = 0 if file.is_compressed else max(0, size - rest)
-            tail.append((file, start, min(size, start + rest)))
-            rest -= size
-    return head, tail[::-1]
+def _paths(files: Sequence[SampleFile]) -> str:
+    return f"[{', '.join(_literal(_escaped(file.path)) for file in files)}]"
 
 
-def _ordinal(day: date | None) -> int:
-    return 0 if day is None else day.toordinal() - date(1970, 1, 1).toordinal()
+def _escaped(path: Path) -> str:
+    """A path in which DuckDB finds no pattern."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
+
+
+def _pointer(name: str) -> str:
+    """The JSON pointer of a field."""
+    return "/" + name.replace("~", "~0").replace("/", "~1")
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,22 +10,47 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.epochs import EPOCHS
-from windows_pipeline.starter.instants import YEAR_US, Instants, has_time_of_day, instants, is_local
+from windows_pipeline.starter.instants import (
+    YEAR_US,
+    Instants,
+    as_instants,
+    evaluated,
+    instants,
+    is_local,
+    micros_of,
+)
 from windows_pipeline.starter.names import is_identifier, is_money, is_time
 
-_BOOLEAN = r"(?i)^\s*(true|false)\s*$"
-_WHOLE = r"^\s*[+-]?(0|[1-9]\d{0,18})\s*$"
-_LEADING_ZERO = r"^\s*[+-]?0\d+\s*$"
-_NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*$"
-_NOT_FINITE = r"(?i)^\s*(nan|[+-]?inf(inity)?)\s*$"
-_PLACES = r"^\s*[+-]?(?P<whole>\d*)(?:\.(?P<after>\d*))?\s*$"
+_LOOKS = {
+    "has_time": "contains(v, ':')",
+    "has_zero": r"regexp_matches(v, '^\s*[+-]?0\d')",
+    "boolean": "lower(trim(v)) IN ('true', 'false')",
+    "bigint": r"regexp_matches(v, '^\s*[+-]?\d{1,18}\s*$')",
+    "double": "try_cast(v AS DOUBLE)",
+    "number": "isfinite(try_cast(v AS DOUBLE))",
+    "has_power": "contains(lower(v), 'e')",
+    "whole": "length(ltrim(split_part(trim(v), '.', 1), '+-'))",
+    "after": "length(split_part(trim(v), '.', 2))",
+}
+"""What DuckDB finds in a text `v`: whether it fits a type, and the digits of a number."""
+_OTHER_FORMS = {
+    "time": "try_strptime(trim(v), ['%d.%m.%Y %H:%M:%S', '%d.%m.%Y %H:%M', '%d.%m.%Y', "
+    "'%d/%m/%Y %H:%M:%S', '%d/%m/%Y %H:%M', '%d/%m/%Y', "
+    "'%m/%d/%Y %H:%M:%S', '%m/%d/%Y %H:%M', '%m/%d/%Y']) IS NOT NULL",
+    "comma": r"regexp_matches(v, '^\s*[+-]?\d+,\d+\s*$')",
+}
+"""Forms of times and numbers that DuckDB reads and a run does not."""
+_NOTES = {
+    "time": "looks like a time, and a run reads ISO 8601 only: write it as 2026-10-24T00:00:00",
+    "comma": "looks like a number with a decimal comma, which a run reads as text: write a point, "
+    "or declare a column {{type: double, as: \"cast(replace({name}, ',', '.') as double)\"}}",
+}
 _TIMES = ("timestamp", "date", *EPOCHS)
 NUMBERS = ("bigint", "double")
-_MONEY_DIGITS = 18
+_MONEY_DIGITS, _MONEY_PLACES = 18, 4
 _DOUBLE_DIGITS = 15
 """Every decimal number with at most this many digits survives conversion to a double."""
-_SHARE_THAT_FITS = 0.99
-_LARGEST_DOUBLE = 1.7976931348623157e308
+SHARE_THAT_FITS = 0.99
 _PLAUSIBLE = {True: (1990, 2100), False: (2000, 2060)}
 """The years of numbers since 1970, by whether the column's name says that it is a time."""
 _LONGEST_UNNAMED_YEARS = 10
@@ -44,6 +69,7 @@ class SampleColumn:
         unfit: How many values do not fit the type: a pipeline rejects their records.
         times: The values as times, if the type is a time's.
         zone: The zone of timestamps that name no offset; None for UTC.
+        note: What a text looks like that a run reads as text only, and the fix.
     """
 
     name: str
@@ -54,6 +80,7 @@ class SampleColumn:
     unfit: int = 0
     times: Instants | None = None
     zone: str | None = None
+    note: str = ""
 
     @property
     def is_local(self) -> bool:
@@ -113,42 +140,78 @@ def guess_type(name: str, texts: pa.StringArray, native: str | None = None) -> S
         texts: The values; null where a record has none.
         native: The type that a Parquet file declares.
     """
-    count = len(texts) - texts.null_count
-    if native is not None and native not in ("bigint", "double"):
+    if native is not None and native not in NUMBERS:
         return _column(name, native, texts, np.asarray(pc.is_valid(texts)))
-    if count == 0:
-        return SampleColumn(name, native or "string", texts, "", len(texts))
-    candidates = (*_times(name, texts), *(() if native else _plain(texts)), *_numbers(name, texts))
-    for kind, fits in candidates:
-        if fits.sum() >= count - int(count * (1 - _SHARE_THAT_FITS) + 1e-9):
-            return _column(name, _declared(kind, native), texts, fits)
-    return _column(name, native or "string", texts, np.asarray(pc.is_valid(texts)))
+    seen = evaluated(texts, **_LOOKS, **{kind: micros_of(kind) for kind in ("timestamp", *EPOCHS)})
+    fits = {
+        look: np.asarray(pc.fill_null(seen.column(look), fill_value=False))
+        for look in ("boolean", "bigint", "number", "has_time", "has_zero")
+    }
+    numbers = _times_since_1970(name, seen)
+    candidates = _text_types(name, seen, fits) if native is None else numbers
+    count = len(texts) - texts.null_count
+    for kind, of_kind in candidates if count else ():
+        if of_kind.sum() >= count - int(count * (1 - SHARE_THAT_FITS) + 1e-9):
+            return _column(name, kind, texts, of_kind)
+    text = _column(name, native or "string", texts, np.asarray(pc.is_valid(texts)))
+    return text if native is not None else replace(text, note=_note(name, texts))
 
 
-def _declared(kind: str, native: str | None) -> str:
-    """Returns the type to declare: a Parquet column of numbers stays what the file says."""
-    return kind if native is None or kind in EPOCHS else native
+def _note(name: str, texts: pa.StringArray) -> str:
+    """Says what a column of text looks like if nearly all values have a form that no run reads."""
+    count = len(texts) - texts.null_count
+    seen = evaluated(texts, **_OTHER_FORMS)
+    for form, note in _NOTES.items():
+        if count and (pc.sum(seen.column(form)).as_py() or 0) >= count * SHARE_THAT_FITS:
+            return note.format(name=name)
+    return ""
+
+
+_Candidates = Iterator[tuple[str, np.ndarray]]
+"""Types, narrowest first, each with the values that fit."""
+
+
+def _text_types(name: str, seen: pa.Table, fits: dict[str, np.ndarray]) -> _Candidates:
+    times = as_instants(seen.column("timestamp")).is_time
+    yield ("timestamp" if fits["has_time"].any() else "date"), times
+    yield from _times_since_1970(name, seen)
+    if fits["has_zero"].any():
+        return  # numbers such as 00123 are names: as numbers they would lose their zeros
+    yield "boolean", fits["boolean"]
+    yield "bigint", fits["bigint"]
+    decimal = _decimal(name, seen, fits["number"])
+    if decimal is not None:
+        yield decimal, fits["number"]
+    yield "double", np.asarray(pc.is_valid(seen.column("double")))
+
+
+def _times_since_1970(name: str, seen: pa.Table) -> _Candidates:
+    if not is_identifier(name):
+        for kind in EPOCHS:
+            yield kind, _in_plausible_years(name, as_instants(seen.column(kind)))
+
+
+def _decimal(name: str, seen: pa.Table, number: np.ndarray) -> str | None:
+    """Returns a decimal type for amounts of money, and for numbers that a double would round."""
+    numbers = seen.filter(pa.array(number))
+    if not numbers.num_rows or pc.any(numbers.column("has_power")).as_py():
+        return None
+    whole, after = (pc.max(numbers.column(part)).as_py() for part in ("whole", "after"))
+    if is_money(name) and 1 <= after <= _MONEY_PLACES and whole + after <= _MONEY_DIGITS:
+        return f"decimal({_MONEY_DIGITS},{after})"
+    if _DOUBLE_DIGITS < whole + after <= 38 and after <= 18:
+        return f"decimal(38,{after})"
+    return None
 
 
 def _column(name: str, kind: str, texts: pa.StringArray, fits: np.ndarray) -> SampleColumn:
-    nulls = texts.null_count
-    example = texts[int(np.argmax(fits))].as_py() if fits.any() else ""
     times = instants(texts, kind) if kind in _TIMES else None
     if times is not None:
         fits = times.is_time
-    return SampleColumn(
-        name, kind, texts, example, nulls, len(texts) - nulls - int(fits.sum()), times
-    )
-
-
-def _times(name: str, texts: pa.StringArray) -> list[tuple[str, np.ndarray]]:
-    """Returns the types of times that values may have, with the values that fit."""
-    iso = instants(texts, "timestamp").is_time
-    if iso.any():
-        return [("timestamp" if has_time_of_day(texts) else "date", iso)]
-    if is_identifier(name):
-        return []
-    return [(kind, _in_plausible_years(name, instants(texts, kind))) for kind in EPOCHS]
+    nulls = texts.null_count
+    example = texts[int(np.argmax(fits))].as_py() if fits.any() else ""
+    unfit = len(texts) - nulls - int(fits.sum())
+    return SampleColumn(name, kind, texts, example, nulls, unfit, times)
 
 
 def _in_plausible_years(name: str, times: Instants) -> np.ndarray:
@@ -164,59 +227,3 @@ def _in_plausible_years(name: str, times: Instants) -> np.ndarray:
     # Without a name, only numbers that grow with the file are times.
     is_likely = in_order >= 0.9 and 0 < spread < _LONGEST_UNNAMED_YEARS * YEAR_US
     return fits if is_likely else np.zeros_like(fits)
-
-
-def _plain(texts: pa.StringArray) -> list[tuple[str, np.ndarray]]:
-    if _matches(texts, _LEADING_ZERO).any():
-        # Numbers such as 00123 are names: as numbers they would lose their zeros.
-        return [("string", np.asarray(pc.is_valid(texts)))]
-    return [("boolean", _matches(texts, _BOOLEAN))]
-
-
-def _numbers(name: str, texts: pa.StringArray) -> list[tuple[str, np.ndarray]]:
-    whole = _matches(texts, _WHOLE) & _fits_bigint(texts)
-    number = _matches(texts, _NUMBER)
-    either = number | _matches(texts, _NOT_FINITE)
-    found = [("bigint", whole)]
-    if number.any():
-        decimal = _decimal(name, texts, number)
-        found += [(decimal, number)] if decimal else []
-        found.append(("double", either & _fits_double(texts, number)))
-    return found
-
-
-def _fits_bigint(texts: pa.StringArray) -> np.ndarray:
-    """Whether whole numbers have fewer than 19 digits: each of them fits 64 bits."""
-    digits = pc.utf8_length(pc.utf8_ltrim(pc.utf8_trim_whitespace(texts), "+-"))
-    return np.asarray(pc.fill_null(pc.less(digits, 19), fill_value=False))
-
-
-def _fits_double(texts: pa.StringArray, number: np.ndarray) -> np.ndarray:
-    """Whether numbers lie within a double's range, and only zeros are read as zero."""
-    plain = pc.if_else(pa.array(number), pc.utf8_ltrim(pc.utf8_trim_whitespace(texts), "+"), "0")
-    values = np.abs(np.asarray(pc.cast(pc.fill_null(plain, "0"), pa.float64())))
-    has_digit = _matches(texts, r"^[^eE]*[1-9]")
-    fits: np.ndarray = (values <= _LARGEST_DOUBLE) & ~((values == 0.0) & has_digit & number)
-    return fits
-
-
-def _decimal(name: str, texts: pa.StringArray, number: np.ndarray) -> str | None:
-    """Returns a decimal type for amounts of money, and for numbers that a double would round."""
-    found = pc.extract_regex(pc.if_else(pa.array(number), texts, None), _PLACES)
-    if found.null_count > len(texts) - int(number.sum()):
-        return None  # a number with a power of ten
-    whole = pc.max(pc.utf8_length(pc.struct_field(found, "whole"))).as_py() or 0
-    decimals = pc.utf8_length(pc.fill_null(pc.struct_field(found, "after"), ""))
-    most, least = (
-        (pc.max(decimals).as_py() or 0),
-        (pc.min(decimals.filter(pa.array(number))).as_py() or 0),
-    )
-    if is_money(name) and 1 <= most == least <= 4 and whole + most <= _MONEY_DIGITS:
-        return f"decimal({_MONEY_DIGITS},{most})"
-    if _DOUBLE_DIGITS < whole + most <= 38 and most <= 18:
-        return f"decimal(38,{most})"
-    return None
-
-
-def _matches(texts: pa.StringArray, pattern: str) -> np.ndarray:
-    return np.asarray(pc.fill_null(pc.match_substring_regex(texts, pattern), fill_value=False))
