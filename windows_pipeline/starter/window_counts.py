@@ -5,6 +5,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+
+from windows_pipeline.starter.instants import connected
+
+_SLIDING = """
+    SELECT event_ms, count(*) OVER of_size AS counts, avg(value) OVER of_size AS averages
+    FROM records
+    WINDOW of_size AS (
+        PARTITION BY key ORDER BY event_ms RANGE BETWEEN {size_ms} PRECEDING AND CURRENT ROW
+    )
+    ORDER BY key, event_ms
+"""
+"""Each record's left window (rule B3)."""
+_ALIGNED = """
+    SELECT end_ms, count(*) AS counts, avg(value) AS averages
+    FROM (
+        SELECT key, value, (last_start - hop) * {advance_ms} + {size_ms} AS end_ms
+        FROM (
+            SELECT *, CAST(floor(event_ms / {advance_ms}) AS BIGINT) AS last_start,
+                unnest(range({size_ms} // {advance_ms})) AS hop
+            FROM records
+        )
+    )
+    GROUP BY key, end_ms
+"""
+"""The windows that start at multiples of the advance."""
+_SESSIONS = """
+    SELECT max(event_ms), count(*) AS counts, avg(value) AS averages
+    FROM (
+        SELECT key, event_ms, value, count(*) FILTER (is_new) OVER of_key AS session
+        FROM (
+            SELECT *, event_ms - lag(event_ms) OVER of_key > {size_ms} AS is_new
+            FROM records
+            WINDOW of_key AS (PARTITION BY key ORDER BY event_ms)
+        )
+        WINDOW of_key AS (PARTITION BY key ORDER BY event_ms)
+    )
+    GROUP BY key, session
+"""
+_QUERIES = {
+    "sliding": _SLIDING,
+    "tumbling": _ALIGNED,
+    "hopping": _ALIGNED,
+    "session": _SESSIONS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +87,7 @@ def sample_windows(
     size_ms: int,
     advance_ms: int,
 ) -> SampleWindows:
-    """Finds the windows of records that are sorted by key and event time.
+    """Finds the windows of records.
 
     Args:
         key: The number of each record's key.
@@ -52,77 +97,13 @@ def sample_windows(
         size_ms: The length of a window, or a session's gap.
         advance_ms: The advance of hopping windows.
     """
-    if not len(key):
-        return SampleWindows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    if kind == "sliding":
-        first, last = _left_windows(key, event_ms, size_ms)
-        ends = event_ms
-    elif kind == "session":
-        is_new = np.append(True, (key[1:] != key[:-1]) | (np.diff(event_ms) > size_ms))
-        first, last = _runs(is_new)
-        ends = event_ms[last - 1]
-    else:
-        first, last, ends = _aligned(
-            key, event_ms, size_ms, advance_ms if kind == "hopping" else size_ms
-        )
-    return SampleWindows(ends, last - first, _averages(values, first, last))
-
-
-def _left_windows(
-    key: np.ndarray, event_ms: np.ndarray, size_ms: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the records of each record's left window (rule B3), as positions from and to."""
-    # One number sorts by key and time: keys are further apart than a window is long.
-    least = int(event_ms.min())
-    stride = int(event_ms.max()) - least + size_ms + 1
-    largest = float(key.max()) * stride
-    if largest > 2.0**62:
-        starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
-        return _left_by_key(event_ms, size_ms, starts)
-    combined = key.astype(np.int64) * stride + (event_ms - least)
-    return (
-        np.searchsorted(combined, combined - size_ms, "left"),
-        np.searchsorted(combined, combined, "right"),
-    )
-
-
-def _left_by_key(
-    event_ms: np.ndarray, size_ms: int, starts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    first, last = np.zeros(len(event_ms), np.int64), np.zeros(len(event_ms), np.int64)
-    for start, stop in zip(starts, np.append(starts[1:], len(event_ms)), strict=True):
-        times = event_ms[start:stop]
-        first[start:stop] = start + np.searchsorted(times, times - size_ms, "left")
-        last[start:stop] = start + np.searchsorted(times, times, "right")
-    return first, last
-
-
-def _aligned(
-    key: np.ndarray, event_ms: np.ndarray, size_ms: int, advance_ms: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns the windows that start at each multiple of the advance, as records from and to."""
-    found = []
-    for shift in range(0, size_ms, advance_ms):
-        number = (event_ms - shift) // size_ms
-        is_new = np.append(True, (key[1:] != key[:-1]) | (np.diff(number) != 0))
-        first, last = _runs(is_new)
-        found.append((first, last, (number[first] + 1) * size_ms + shift))
-    first, last, ends = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return first, last, ends
-
-
-def _runs(is_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    first = np.flatnonzero(is_new)
-    return first, np.append(first[1:], len(is_new))
-
-
-def _averages(values: np.ndarray | None, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    if values is None:
-        return np.full(len(first), np.nan)
-    is_number = ~np.isnan(values)
-    counts = np.append(0, np.cumsum(is_number))
-    count = counts[last] - counts[first]
-    with np.errstate(over="ignore", invalid="ignore"):  # too large a sum has no average
-        sums = np.append(0.0, np.cumsum(np.where(is_number, values, 0.0)))
-        total = sums[last] - sums[first]
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    of_values = np.full(len(key), np.nan) if values is None else values
+    # Without a value, NaN is null.
+    value = pa.array(of_values, pa.float64(), from_pandas=True)
+    records = pa.table({"key": key, "event_ms": event_ms, "value": value})
+    advance = advance_ms if kind == "hopping" else size_ms
+    query = _QUERIES[kind].format(size_ms=size_ms, advance_ms=advance)
+    with connected() as database:
+        database.register("records", records)
+        found = database.sql(query).to_arrow_table()
+    return SampleWindows(*(column.to_numpy() for column in found.columns))
