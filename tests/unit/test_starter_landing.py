@@ -11,14 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from windows_pipeline.starter.files import find_files
-from windows_pipeline.starter.landing import fill_gaps, land
+from windows_pipeline.starter.landing import fill_gaps, land, require_free
 from windows_pipeline.starter.sample import read_sample
 
 DAY = date(2026, 3, 8)
 
 
 def landed(source: Path, target: Path) -> Path:
-    return land(find_files(source), target, target.parent, DAY)
+    require_free(target, target.parent)
+    return land(find_files(source), target, DAY)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -76,18 +77,17 @@ def test_nothing_is_overwritten_or_left_behind(tmp_path: Path) -> None:
     files = find_files(tmp_path / "a.csv")
     (tmp_path / "a.csv").unlink()
     with pytest.raises(FileNotFoundError):
-        land(files, tmp_path / "other", tmp_path, DAY)
+        land(files, tmp_path / "other", DAY)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
 
 
 def test_a_link_does_not_lead_out_of_the_project(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("ts\n2026-03-08\n")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "data").symlink_to(tmp_path / "elsewhere")
     project = tmp_path / "project"
     with pytest.raises(ValueError, match="a link leads out"):
-        land(find_files(tmp_path / "a.csv"), project / "data" / "p", project, DAY)
+        require_free(project / "data" / "p", project)
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 

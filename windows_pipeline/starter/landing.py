@@ -15,30 +15,39 @@ _MOST_DAYS = 3_700
 """The longest span of day folders, some ten years."""
 
 
-def land(files: SampleFiles, target: Path, root: Path, day: date) -> Path:
-    """Copies files into the folder of a day, within a hidden folder that `publish` renames.
-
-    Files that are already in day folders keep their days.
+def require_free(target: Path, root: Path) -> None:
+    """Requires that a folder of day folders can be made.
 
     Args:
-        files: The files.
-        target: The folder of day folders to make.
-        root: The folder that the target must lie in.
-        day: The arrival day.
-
-    Returns:
-        The hidden folder.
+        target: The folder.
+        root: The folder that it must lie in.
 
     Raises:
         ValueError: The target exists, or lies outside the root.
     """
     if target.exists() or target.is_symlink():
         raise ValueError(
-            f"{target}: the folder exists, and is not overwritten; use another name, or move it"
+            f"{target}: the folder exists, and is not overwritten; use another name, move it, or "
+            "if it holds day folders: --from with this folder"
         )
     parent = next(parent for parent in target.parents if parent.exists())
     if not parent.resolve().is_relative_to(root.resolve()):
         raise ValueError(f"{target}: must lie in {root}, and a link leads out; remove the link")
+
+
+def land(files: SampleFiles, target: Path, day: date) -> Path:
+    """Copies files into the folder of a day, within a hidden folder beside the target.
+
+    Files that are already in day folders keep their days.
+
+    Args:
+        files: The files.
+        target: The folder of day folders to make, by renaming the hidden one.
+        day: The arrival day.
+
+    Returns:
+        The hidden folder.
+    """
     hidden = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
     hidden.mkdir(parents=True)
     try:

@@ -14,7 +14,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.starter.arrival_order import ArrivedRecords, ordered_sample
 from windows_pipeline.starter.files import find_files
 from windows_pipeline.starter.instants import DAY_US
-from windows_pipeline.starter.landing import fill_gaps, land
+from windows_pipeline.starter.landing import fill_gaps, land, require_free
 from windows_pipeline.starter.pipeline_file import (
     Draft,
     pipeline_text,
@@ -244,26 +244,25 @@ class NewPipeline:
         Raises:
             ValueError: The folder or the file exists, or a record's day cannot be found.
         """
-        path = self._path_of_days()
+        path = self._path_of_days() or self._new_path
         folder = self._land()
         days, empty = fill_gaps(folder)
-        text = pipeline_text(self._draft(path or self._new_path, days))
+        text = pipeline_text(self._draft(path, days))
+        was_copied = self._landed is not None
+        if self._landed is not None:
+            folder = self._landed = self._landed.rename(self._target)
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.open("x", encoding="utf-8") as file:
             file.write(text)
-        if self._landed is None:
-            return Created(self._file, folder, days, empty, was_copied=False)
-        self._landed.rename(self._target)
         self._landed = None
-        return Created(self._file, self._target, days, empty, was_copied=True)
+        return Created(self._file, folder, days, empty, was_copied)
 
     def _land(self) -> Path:
         """Returns the folder of day folders, which is a hidden copy unless the sample lies well."""
         if self._path_of_days() is not None:
             return self.files.root
         if self._landed is None:
-            landing = Path(self._settings.landing)
-            self._landed = land(self.files, self._target, landing, self._day)
+            self._landed = land(self.files, self._target, self._day)
         return self._landed
 
     @property
@@ -378,11 +377,8 @@ class NewPipeline:
                 f"landing: {landing} in settings.yaml is no local folder, so no sample can be "
                 "copied there; run this with settings whose landing is local"
             )
-        if self._path_of_days() is None and self._target.exists():
-            raise ValueError(
-                f"{self._target}: the folder exists, and is not overwritten; use another name, "
-                "move it, or if it holds day folders: --from with this folder"
-            )
+        if self._path_of_days() is None:
+            require_free(self._target, Path(landing))
 
     def _path_of_days(self) -> str | None:
         """Returns the path of day folders that lie below the landing already; None otherwise."""
