@@ -211,9 +211,13 @@ def test_days_in_any_order_and_a_rebuild_equal_plain_records(
     with pytest.raises(DefinitionChangedError, match=r"source.columns.pair.as: was .*rebuild pay"):
         run_job(RawEventsJob(changed, own), spark, DAYS[:1])
     assert all(result.published for _, result in rebuild(spark, changed, own))
-    assert rows(changed, own) != expected
-    assert all(result.published for _, result in rebuild(spark, declare(tmp_path, LONG), own))
-    assert rows(pipeline, own) == expected
+    # The same rows, of keys in the other form; alerts have names that are digests of keys.
+    in_first_form = {
+        table: sorted(row.replace("EUR/", "EUR:").replace("USD/", "USD:") for row in found)
+        for table, found in rows(changed, own).items()
+        if not table.endswith("alerts")
+    }
+    assert in_first_form == {table: expected[table] for table in in_first_form}
 
 
 def test_a_stream_of_files_equals_plain_records(
