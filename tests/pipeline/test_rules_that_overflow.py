@@ -41,8 +41,12 @@ def declare(project: SmallProject) -> None:
         "alerts": alerts,
     }
     early = {"trigger": {"early_every": "1 record"}, "alerts": {"guessed": alerts["guessed"]}}
-    fires = {**windows, **early}
-    passing = {**windows, "alerts": {}, "where": "round(b, -1) < 100 or b + 1 < 0"}
+    fires: dict[str, object] = {**windows, **early}
+    passing: dict[str, object] = {
+        **windows,
+        "alerts": {},
+        "where": "round(b, -1) < 100 or b + 1 < 0",
+    }
     checks = {"small": {"that": "round(b, -1) < 5 and b + 1 < 5"}}
     others = {"fires": fires, "passing": passing}
     project.declare(windows, COLUMNS, others, {"checks": checks})
