@@ -114,7 +114,7 @@ COLUMNS = re.compile(r"  columns:\n(    .*\n)+")
         ),
         (
             "[{origin: string}, {departed_at: timestamp}, {landed_at: timestamp}]",
-            "[{'origin': 'string'}, {'departed_at': 'timestamp'}, {'lande... is a list; write",
+            "[{'origin': 'string'}, {'departed_at': 'timestamp'}, {'land… is a list; write",
         ),
         ("origin", "'origin' is not a mapping; write 'columns:' with 'name: type' lines under it"),
         ("", "'' has no value; write 'columns:' with 'name: type' lines under it"),
