@@ -106,6 +106,7 @@ def test_a_local_time_is_read_in_its_zone(zone: str) -> None:
     assert read.instants.us.tolist() == [*wanted, micros(datetime(2026, 10, 25, 2, 30))]
     assert column.is_local
     assert not guessed(["2026-10-25T02:30:00Z"]).is_local
+    assert not guessed(["2026-10-25T02:30:00Z"] * 100 + ["never"]).is_local
 
 
 @settings(deadline=None)

@@ -85,7 +85,9 @@ class SampleColumn:
     @property
     def is_local(self) -> bool:
         """Whether it has timestamps that name no offset."""
-        return self.type == "timestamp" and bool(is_local(self.texts).any())
+        if self.type != "timestamp":
+            return False
+        return bool((is_local(self.texts) & self.instants.is_time).any())
 
     @property
     def described_type(self) -> str:
