@@ -7,9 +7,8 @@ a number, time or text does not fit, the value is null, and a condition says so 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from sqlglot import exp
@@ -24,13 +23,34 @@ from windows_pipeline.alerts.rule_grammar import (
     element_type,
     whole_number,
 )
+from windows_pipeline.alerts.typed_sql import (
+    NULL,
+    ValueSql,
+    alike,
+    any_fails,
+    as_type,
+    case_of,
+    column_of,
+    decimal_type,
+    digits,
+    either_fails,
+    result_type,
+    tried,
+)
 
-_MOST_DIGITS = 38
+__all__ = [
+    "ValueSql",
+    "canonical",
+    "case_of",
+    "column_of",
+    "compile_column",
+    "compile_value",
+    "written",
+]
+
 _MOST_SQL = 100_000
 _MOST_BYTES = 1 << 20
 """The most bytes of a text that an expression joins or replaces, as UTF-8."""
-_DIGITS_OF_BIGINT = 20
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _LEAST_BIGINT = "(-9223372036854775807L - 1L)"
 _FULL_DATE = "'^ *[+-]?[0-9]{4,6}-[0-9]{1,2}-[0-9]{1,2}'"
 """Of a text without a full date Spark takes the day of the run."""
@@ -95,22 +115,6 @@ _CALLS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
 }
 """Functions that fail only where an argument does: the name in Spark, and sqlglot's names of the
 arguments."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValueSql:
-    """An expression as SQL for a Spark session in UTC.
-
-    Attributes:
-        sql: The value; null where it fails.
-        type: The value's type, as Spark writes it.
-        fails: SQL that is true for a row for which the expression fails, else false; None if it
-            can't fail.
-    """
-
-    sql: str
-    type: str
-    fails: str | None = None
 
 
 def compile_value(text: str, columns: Mapping[str, str]) -> ValueSql:
@@ -186,17 +190,11 @@ def _compiled_column(
         named = {name: column_of(name, its_type, table) for name, its_type in columns}
         # A landed time may lie beyond the year 9999, which a stored one does not.
         in_years = {
-            name: _tried(_within_years(column.sql), column.type, [column])
+            name: tried(_within_years(column.sql), column.type, [column])
             for name, column in named.items()
             if column.type in ("date", "timestamp")
         }
         return written(tree, named | in_years)
-
-
-def column_of(name: str, column_type: str, struct: str | None = None) -> ValueSql:
-    """A column, or a field of a struct."""
-    parts = [name] if struct is None else [struct, name]
-    return ValueSql(".".join(f"`{part.replace('`', '``')}`" for part in parts), column_type)
 
 
 def written(tree: exp.Expr, columns: Mapping[str, ValueSql]) -> ValueSql:
@@ -220,7 +218,7 @@ class _Writer:
             exp.Column: lambda node: columns[node.name],
             exp.Literal: _literal,
             exp.Boolean: lambda node: ValueSql(str(node.this).upper(), "boolean"),
-            exp.Null: lambda _: _NULL,
+            exp.Null: lambda _: NULL,
             exp.Interval: lambda node: ValueSql(node.sql("spark"), "interval"),
             exp.Paren: lambda node: self.value(node.this),
             exp.Not: lambda node: self._boolean("(NOT {})", node.this),
@@ -260,7 +258,7 @@ class _Writer:
 
     def _boolean(self, form: str, *nodes: exp.Expr) -> ValueSql:
         values = self._values(*nodes)
-        return ValueSql(form.format(*(value.sql for value in values)), "boolean", _any(values))
+        return ValueSql(form.format(*(value.sql for value in values)), "boolean", any_fails(values))
 
     def _comparison(self, node: exp.Expr) -> ValueSql:
         return self._boolean(f"({{}} {_SIGNS[type(node)]} {{}})", node.this, node.expression)
@@ -284,7 +282,7 @@ class _Writer:
         )
         fails = left.fails
         if right.fails:
-            fails = _either(fails, f"(COALESCE({goes_on}, TRUE) AND {right.fails})")
+            fails = either_fails(fails, f"(COALESCE({goes_on}, TRUE) AND {right.fails})")
         return ValueSql(f"({left.sql} {sign} {right.sql})", "boolean", fails)
 
     def _arithmetic(self, node: exp.Expr) -> ValueSql:
@@ -292,32 +290,32 @@ class _Writer:
         if "interval" in (left.type, right.type):
             time, step = (right, left) if left.type == "interval" else (left, right)
             moved = f"{_TRIED[type(node)]}({time.sql}, {step.sql})"
-            return _tried(_within_years(moved), "timestamp", [time])
-        kind = _result_type(type(node), left, right)
+            return tried(_within_years(moved), "timestamp", [time])
+        kind = result_type(type(node), left, right)
         operands = [left, right]
         if kind in ("bigint", "double"):
-            operands = [_as(kind, operand) for operand in operands]
+            operands = [as_type(kind, operand) for operand in operands]
         elif "bigint" in (left.type, right.type):
             operands = [
-                _as(_decimal(*_digits(each)), each) if each.type == "bigint" else each
+                as_type(decimal_type(*digits(each)), each) if each.type == "bigint" else each
                 for each in operands
             ]
         first, second = (operand.sql for operand in operands)
         if isinstance(node, exp.Mod):
-            return ValueSql(f"({first} % NULLIF({second}, 0))", kind, _any(operands))
+            return ValueSql(f"({first} % NULLIF({second}, 0))", kind, any_fails(operands))
         if kind == "bigint":
-            return _tried(f"{_TRIED[type(node)]}({first}, {second})", kind, operands)
-        return ValueSql(f"({first} {_SIGNS[type(node)]} {second})", kind, _any(operands))
+            return tried(f"{_TRIED[type(node)]}({first}, {second})", kind, operands)
+        return ValueSql(f"({first} {_SIGNS[type(node)]} {second})", kind, any_fails(operands))
 
     def _division(self, node: exp.Expr) -> ValueSql:
-        operands = [_as("double", each) for each in self._values(node.this, node.expression)]
+        operands = [as_type("double", each) for each in self._values(node.this, node.expression)]
         first, second = (operand.sql for operand in operands)
-        return ValueSql(f"({first} / NULLIF({second}, 0D))", "double", _any(operands))
+        return ValueSql(f"({first} / NULLIF({second}, 0D))", "double", any_fails(operands))
 
     def _sign(self, form: str, node: exp.Expr) -> ValueSql:
         value = self.value(node.this)
         if value.type == "bigint" and not isinstance(node.this, exp.Literal):
-            return _tried(form.format(f"NULLIF({value.sql}, {_LEAST_BIGINT})"), "bigint", [value])
+            return tried(form.format(f"NULLIF({value.sql}, {_LEAST_BIGINT})"), "bigint", [value])
         return ValueSql(form.format(value.sql), value.type, value.fails)
 
     def _round(self, node: exp.Expr) -> ValueSql:
@@ -326,27 +324,27 @@ class _Writer:
         places = 0 if decimals is None else whole_number(decimals) or 0
         if value.type == "double":
             return ValueSql(f"ROUND({value.sql}, {places})", "double", value.fails)
-        precision, scale = _digits(value)
+        precision, scale = digits(value)
         if places >= scale:
             return value
         kept = max(places, 0)
-        exact = _decimal(max(precision - scale, -places) + kept + 1, kept)
+        exact = decimal_type(max(precision - scale, -places) + kept + 1, kept)
         if value.type != "bigint":
             return ValueSql(f"ROUND({value.sql}, {places})", exact, value.fails)
         # A whole number near the bounds of a bigint can round to one beyond them.
         sql = f"ROUND(CAST({value.sql} AS decimal({precision},0)), {places})"
-        return _tried(f"TRY_CAST({sql} AS BIGINT)", "bigint", [value])
+        return tried(f"TRY_CAST({sql} AS BIGINT)", "bigint", [value])
 
     def _whole(self, node: exp.Expr) -> ValueSql:
         value, name = self.value(node.this), _NAMES[type(node)]
         if value.type == "double":
             # Spark's floor of a large number is the largest bigint.
             fitting = f"CASE WHEN TRY_CAST({value.sql} AS BIGINT) IS NOT NULL THEN {value.sql} END"
-            return _tried(f"{name}({fitting})", "bigint", [value])
-        precision, scale = _digits(value)
+            return tried(f"{name}({fitting})", "bigint", [value])
+        precision, scale = digits(value)
         if scale == 0:
             return value
-        return ValueSql(f"{name}({value.sql})", _decimal(precision - scale + 1, 0), value.fails)
+        return ValueSql(f"{name}({value.sql})", decimal_type(precision - scale + 1, 0), value.fails)
 
     def _whole_part(self, node: exp.Expr) -> ValueSql:
         # sqlglot wraps the operand of year() and the like; Spark takes the column itself.
@@ -377,7 +375,7 @@ class _Writer:
             sql = f"TRY_CAST({value.sql} AS {name})"
         if name == "INT":
             sql, name = f"CAST({sql} AS BIGINT)", "BIGINT"
-        found = _tried(sql, name.lower(), [value])
+        found = tried(sql, name.lower(), [value])
         return replace(found, fails=value.fails) if is_tried else found
 
     def _case(self, node: exp.Expr) -> ValueSql:
@@ -386,19 +384,19 @@ class _Writer:
         otherwise = node.args.get("default" if is_case else "false")
         conditions = self._values(*(branch.this for branch in branches))
         results = self._values(*(branch.args["true"] for branch in branches))
-        *taken, other = _alike([*results, _NULL if otherwise is None else self.value(otherwise)])
+        *taken, other = alike([*results, NULL if otherwise is None else self.value(otherwise)])
         return case_of(list(zip(conditions, taken, strict=True)), other)
 
     def _one_of(self, node: exp.Expr) -> ValueSql:
-        values = _alike(self._values(node.this, *node.expressions))
+        values = alike(self._values(node.this, *node.expressions))
         sql = f"{_NAMES[type(node)]}({', '.join(value.sql for value in values)})"
         if not isinstance(node, exp.Coalesce):
-            return ValueSql(sql, values[0].type, _any(values))
+            return ValueSql(sql, values[0].type, any_fails(values))
         fails: str | None = None
         # A value is computed only where all earlier values are null.
         for value in reversed(values):
             later = f"({value.sql} IS NULL AND {fails})" if fails else None
-            fails = _either(value.fails, later)
+            fails = either_fails(value.fails, later)
         return ValueSql(sql, values[0].type, fails)
 
     def _call(self, node: exp.Expr) -> ValueSql:
@@ -413,7 +411,7 @@ class _Writer:
         ]
         is_boolean = TEXT_ARGUMENTS.get(type(node), ("",))[0] == "boolean"
         sql = f"{name}({', '.join(value.sql for value in values)})"
-        return ValueSql(sql, "boolean" if is_boolean else values[0].type, _any(values))
+        return ValueSql(sql, "boolean" if is_boolean else values[0].type, any_fails(values))
 
     def _element(self, node: exp.Expr) -> ValueSql:
         """An element of a list, by a number from 0 in x[0], from 1 in element_at(x, 1)."""
@@ -439,29 +437,7 @@ class _Writer:
         joined = f"CONCAT({', '.join(value.sql for value in values)})"
         # 0L: the sum of lengths of 32 bits would overflow.
         lengths = [f"(0L + OCTET_LENGTH({value.sql}))" for value in values]
-        return _bounded(ValueSql(joined, "string", _any(values)), _total(["0L", *lengths]))
-
-
-_NULL = ValueSql("NULL", "null")
-
-
-def case_of(branches: Sequence[tuple[ValueSql, ValueSql]], otherwise: ValueSql = _NULL) -> ValueSql:
-    """The value of the first branch whose condition is true; it alone is computed.
-
-    Args:
-        branches: Conditions with values of one type.
-        otherwise: The value where no condition is true.
-    """
-    sql, fails = "CASE", "CASE"
-    for condition, value in branches:
-        sql += f" WHEN {condition.sql} THEN {value.sql}"
-        if condition.fails:
-            fails += f" WHEN {condition.fails} THEN TRUE"
-        fails += f" WHEN {condition.sql} THEN {value.fails or 'FALSE'}"
-    found = ValueSql(f"({sql} ELSE {otherwise.sql} END)", branches[0][1].type)
-    if not _any([otherwise, *(value for branch in branches for value in branch)]):
-        return found
-    return replace(found, fails=f"({fails} ELSE {otherwise.fails or 'FALSE'} END)")
+        return _bounded(ValueSql(joined, "string", any_fails(values)), _total(["0L", *lengths]))
 
 
 def _literal(node: exp.Expr) -> ValueSql:
@@ -473,7 +449,7 @@ def _literal(node: exp.Expr) -> ValueSql:
     if "." not in text:
         return ValueSql(f"{text}L", "bigint")
     whole, _, decimals = text.partition(".")
-    kind = _decimal(max(len(whole.lstrip("0")) + len(decimals), 1), len(decimals))
+    kind = decimal_type(max(len(whole.lstrip("0")) + len(decimals), 1), len(decimals))
     return ValueSql(f"CAST({whole or '0'}.{decimals or '0'} AS {kind})", kind)
 
 
@@ -498,81 +474,9 @@ def _bounded(text: ValueSql, length: str) -> ValueSql:
     """Fails where a text would be too long, before Spark makes it."""
     is_long = f"{length} > {_MOST_BYTES}"
     sql = f"(CASE WHEN {is_long} THEN NULL ELSE {text.sql} END)"
-    return ValueSql(sql, text.type, _either(text.fails, f"COALESCE({is_long}, FALSE)"))
+    return ValueSql(sql, text.type, either_fails(text.fails, f"COALESCE({is_long}, FALSE)"))
 
 
 def _within_years(time: str) -> str:
     """Null beyond the year 9999, where Spark's functions of times may overflow."""
     return f"(CASE WHEN YEAR({time}) BETWEEN 1 AND 9999 THEN {time} END)"
-
-
-def _tried(sql: str, kind: str, operands: Sequence[ValueSql]) -> ValueSql:
-    """The SQL of an operation that is null where the result does not fit."""
-    known = " AND ".join(f"{operand.sql} IS NOT NULL" for operand in operands)
-    return ValueSql(sql, kind, _either(_any(operands), f"({known} AND {sql} IS NULL)"))
-
-
-def _any(values: Iterable[ValueSql]) -> str | None:
-    """The condition that one of the values fails."""
-    found = list(dict.fromkeys(value.fails for value in values if value.fails))
-    return f"({' OR '.join(found)})" if len(found) > 1 else found[0] if found else None
-
-
-def _either(first: str | None, second: str | None) -> str | None:
-    return f"({first} OR {second})" if first and second else first or second
-
-
-def _as(kind: str, value: ValueSql) -> ValueSql:
-    if value.type in (kind, "null"):
-        return replace(value, type=kind)
-    return ValueSql(f"CAST({value.sql} AS {kind.upper()})", kind, value.fails)
-
-
-def _alike(values: Sequence[ValueSql]) -> list[ValueSql]:
-    """The values, cast to one type that holds all of them."""
-    known = [value for value in values if value.type != "null"]
-    kinds = {value.type for value in known}
-    if len(kinds) == 1:
-        kind = kinds.pop()
-    elif "double" in kinds:
-        kind = "double"
-    else:
-        digits = [_digits(value) for value in known]
-        scale = max(scale for _, scale in digits)
-        kind = _decimal(max(precision - of for precision, of in digits) + scale, scale)
-    return [_as(kind, value) for value in values]
-
-
-def _result_type(operator: type[exp.Expr], left: ValueSql, right: ValueSql) -> str:
-    """The type that holds every result of an operator exactly; double if an operand is double."""
-    kinds = {left.type, right.type}
-    if "double" in kinds:
-        return "double"
-    if kinds == {"bigint"}:
-        return "bigint"
-    (precision, scale), (other_precision, other_scale) = _digits(left), _digits(right)
-    if operator is exp.Mul:
-        return _decimal(precision + other_precision + 1, scale + other_scale)
-    whole, other_whole = precision - scale, other_precision - other_scale
-    most = max(scale, other_scale)
-    if operator is exp.Mod:
-        return _decimal(max(min(whole, other_whole) + most, 1), most)
-    return _decimal(max(whole, other_whole) + most + 1, most)
-
-
-def _digits(value: ValueSql) -> tuple[int, int]:
-    """Precision and scale of a decimal, or of the decimal that holds an integer."""
-    decimal = _DECIMAL.fullmatch(value.type)
-    if decimal:
-        return int(decimal[1]), int(decimal[2])
-    is_literal = value.sql[:-1].isdecimal()
-    return (len(value.sql) - 1 if is_literal else _DIGITS_OF_BIGINT), 0
-
-
-def _decimal(precision: int, scale: int) -> str:
-    if precision > _MOST_DIGITS:
-        raise RuleError(
-            f"its result needs {precision} digits, and a decimal has at most {_MOST_DIGITS}; make "
-            "an operand a double, as in cast(x as double)"
-        )
-    return f"decimal({precision},{scale})"
