@@ -128,6 +128,12 @@ def test_changed_files_are_bad_by_name_or_left_to_spark(tmp_path: Path) -> None:
     fuzz_files(tmp_path, range(300))
 
 
+def test_a_footer_that_ends_arrow_is_left_to_spark(tmp_path: Path) -> None:
+    """Rule A8: of this one PyArrow throws, and catches nothing, where it reads a column's sizes."""
+    land(tmp_path, "a.parquet", mutated(Random(2009), parquet(), SIGNS))
+    assert is_bad(tmp_path, "parquet") is None
+
+
 @pytest.mark.long
 def test_many_changed_files_are_bad_by_name_or_left_to_spark(tmp_path: Path) -> None:
     fuzz_csv(range(1_000, 60_000))

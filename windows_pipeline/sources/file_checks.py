@@ -6,6 +6,7 @@ The driver reads a few bytes of each file. A task finds faults in the rest of a 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -34,8 +35,6 @@ _OF_SPARK = "_metadata"
 _MOST_COLUMNS = MAX_FILE_COLUMNS["Parquet"]
 _MOST_LEVELS = 50
 """How deep types may be nested: Arrow reads 100 levels; some thousands overflow stacks."""
-_OF_ANY_LENGTH = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
-"""Parquet's types of texts, binary values and large decimals."""
 _VALUES_AT_ONCE = 1024
 _OF_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
 """What follows the 4 bytes of a bzip2 header: a block, or the end of a file without a byte."""
@@ -221,25 +220,35 @@ def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
 def _large_values(opened: pq.ParquetFile) -> Iterator[tuple[str, int]]:
     """The columns with a value that would fill Spark's memory, and its bytes.
 
-    A value is no larger than its column in the row group, whose size the footer has; so values are
-    read of large columns alone.
+    A value is no larger than its row group, whose size the footer has; so values are read of large
+    row groups alone. The footer has the sizes of columns, too, but PyArrow ends the process over
+    damaged ones.
     """
-    for group in range(opened.metadata.num_row_groups):
-        columns = opened.metadata.row_group(group)
-        for number in range(columns.num_columns):
-            column = columns.column(number)
-            is_large = column.total_uncompressed_size > MAX_PARQUET_VALUE_BYTES
-            if is_large and column.physical_type in _OF_ANY_LENGTH:
-                name = column.path_in_schema
-                batches = opened.iter_batches(_VALUES_AT_ONCE, [group], columns=[name])
-                size = max((_most_bytes(batch.to_struct_array()) for batch in batches), default=0)
-                if size > MAX_PARQUET_VALUE_BYTES:
-                    yield name, size
+    names = [field.name for field in opened.schema_arrow if _may_be_large(field.type)]
+    for group in range(opened.metadata.num_row_groups if names else 0):
+        if opened.metadata.row_group(group).total_byte_size <= MAX_PARQUET_VALUE_BYTES:
+            continue
+        most: Counter[str] = Counter()
+        for batch in opened.iter_batches(_VALUES_AT_ONCE, [group], columns=names):
+            for name, values in zip(batch.schema.names, batch.columns, strict=True):
+                most[name] = max(most[name], _most_bytes(values))
+        yield from ((name, size) for name, size in most.items() if size > MAX_PARQUET_VALUE_BYTES)
+
+
+def _may_be_large(kind: pa.DataType) -> bool:
+    """Whether values of a type have a text or binary value of any length, at any level."""
+    if kind.num_fields:
+        return any(_may_be_large(kind.field(number).type) for number in range(kind.num_fields))
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    has_one_size = pa.types.is_primitive, pa.types.is_decimal, pa.types.is_null
+    return not any(is_such(values) for is_such in has_one_size)
 
 
 def _most_bytes(values: pa.Array) -> int:
     """The bytes of the largest text or binary value, at any level of nested types."""
     kind = values.type
+    if not _may_be_large(kind):
+        return 0
     if pa.types.is_struct(kind):
         return max(map(_most_bytes, values.flatten()), default=0)
     if pa.types.is_nested(kind):
