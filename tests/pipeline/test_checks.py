@@ -23,6 +23,7 @@ from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.storage.table import Table
+from windows_pipeline.text.instants import time_text
 
 IDENTITY = (
     "arrival_unit",
@@ -255,7 +256,7 @@ def test_changed_history_is_not_published(
     holding = windows.alias("window").join(
         record, F.expr("window.key = record.key AND event_time BETWEEN window_start AND window_end")
     )
-    ends = {str(in_utc(row.window_end)) for row in holding.select("window_end").collect()}
+    ends = {time_text(row.window_end) for row in holding.select("window_end").collect()}
     assert failing == 2 * len(ends) > SAMPLE_ROWS
     assert len(sample) == min(len(ends), SAMPLE_ROWS)
     assert all(" -> " in str(row["avg_dep_delay"]) for row in sample)
@@ -285,7 +286,7 @@ def test_changed_alerts_do_not_replace_published_ones(
     assert failed.check.name == "alerts_never_changed"
     shown = {row["change"]: row for row in failed.sample}
     assert len(failed.sample) == len(shown) == 2
-    assert shown["added"]["window_end"] == str(in_utc(deleted.window_end))
+    assert shown["added"]["window_end"] == time_text(deleted.window_end)
     assert shown["changed"]["severity"] == f"{other.severity + 1} -> {other.severity}"
     assert project.rows("alerts") == left
 

@@ -24,7 +24,7 @@ def instant_of(ms: int) -> datetime:
 
 
 def time_text(at: datetime | int) -> str:
-    """An instant in UTC, with milliseconds only if they are not zero.
+    """An instant in UTC, with milliseconds or microseconds only if they are not zero.
 
     Args:
         at: Milliseconds since 1970, or an instant; one without a zone, as Spark collects it, is a
@@ -34,5 +34,8 @@ def time_text(at: datetime | int) -> str:
         instant = instant_of(at) if isinstance(at, int) else at.astimezone(UTC)
     except OverflowError:
         return f"{at} ms" if isinstance(at, int) else str(at)
-    precision = "milliseconds" if instant.microsecond >= 1_000 else "seconds"
+    if instant.microsecond % 1_000:
+        precision = "microseconds"
+    else:
+        precision = "milliseconds" if instant.microsecond else "seconds"
     return instant.isoformat(" ", precision).removesuffix("+00:00")
