@@ -104,6 +104,7 @@ def test_warnings_are_the_same_by_days_and_in_a_stream(
     streamed.land(1, "".join(lines[:2]), "a.csv")
     assert streamed.ingest("stream")[0] == 0
     streamed.land(1, "".join([lines[0], *lines[2:]]), "b.csv")
+    assert streamed.ingest("stream")[0] == 0
     streamed.land(2, with_u(LAST))
     assert streamed.ingest("stream")[0] == 0
     checked, holding = [], {**holding_of_records, **holding_of_results}
