@@ -152,7 +152,7 @@ def test_its_rows_are_the_same_by_days_in_a_stream_and_rebuilt(
     assert {row[3] for row in wanted} == {"EARLY", "ON_TIME", "LATE"}
     assert found_in(project) == wanted
 
-    cuts = ((0, 3), (3, CUT), (CUT, len(RECORDS)))
+    cuts = ((0, 3), (3, CUT), (CUT, 9), (9, len(RECORDS)))
     for number, (start, end) in enumerate(cuts):
         lines = [*RECORDS[start:end], *([LAST] if end == len(RECORDS) else [])]
         text = HEADER + "".join(f"{line}\n" for line in lines)
