@@ -59,9 +59,10 @@ def enter_mended_file(project: SmallProject) -> None:
     assert len(project.raw("key")) == 9 + 5_000
 
 
-def test_a_day_is_published_without_its_bad_file(project: SmallProject) -> None:
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_day_is_published_without_its_bad_file(project: SmallProject, kind: str) -> None:
     """Mended, the file enters when its day is ingested again; the list has it until then."""
-    publish_without_bad_file(project, "csv").write_bytes(bad_and_mended("csv")[1])
+    publish_without_bad_file(project, kind).write_bytes(bad_and_mended(kind)[1])
     enter_mended_file(project)
 
 
@@ -145,27 +146,36 @@ def test_a_text_file_is_read_to_its_very_end_or_left_out(
     assert said.count(name_once) == (len(bad) if way == "stream" else 0)
 
 
-def test_a_stream_goes_on_without_a_bad_file(project: SmallProject) -> None:
-    """Mended, the file is a new arrival; a correction finds nothing that the stream missed.
-
-    Neither do checks, which name the file that was left out.
-    """
-    bad, mended = bad_and_mended("parquet")
-    bad_name = f"2026-11-02/{NAME['parquet']}"
-    project.declare(GRACED, format="parquet", stream=True, on_bad_file="skip")
-    project.land(1, records("parquet", 0), "a")
-    project.land(2, records("parquet", 90_000), "a")
-    project.land(2, bad, NAME["parquet"])
+def go_on_without_bad_file(project: SmallProject, kind: str) -> None:
+    """Streams records without the bad file among them, and then the mended file."""
+    bad, mended = bad_and_mended(kind)
+    bad_name = f"2026-11-02/{NAME[kind]}"
+    project.declare(GRACED, format=kind, stream=True, on_bad_file="skip")
+    project.land(1, records(kind, 0), "a")
+    project.land(2, records(kind, 90_000), "a")
+    project.land(2, bad, NAME[kind])
     status, said = project.call("stream", "p")
     assert (status, f"{bad_name}: left out: " in said) == (0, True), said
     assert quarantined(project) == [(2, bad_name)]
     assert len(project.raw("key")) == 6
-    project.land(3, mended, f"again-{NAME['parquet']}")
+    project.land(3, mended, f"again-{NAME[kind]}")
     status, said = project.call("stream", "p")
     assert (status, "left out" in said) == (0, False), said
     assert len(project.raw("key")) == 6 + 5_000
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_stream_goes_on_without_a_bad_file(project: SmallProject, kind: str) -> None:
+    """Mended, the file is a new arrival."""
+    go_on_without_bad_file(project, kind)
+
+
+def test_a_correction_finds_nothing_that_the_stream_missed(project: SmallProject) -> None:
+    """Neither do checks, which name the file that was left out."""
+    go_on_without_bad_file(project, "parquet")
     status, said = project.call("check", "p")
-    assert (status, f"{bad_name}: left out: " in said) == (0, True), said
+    left_out = f"2026-11-02/{NAME['parquet']}: left out: "
+    assert (status, left_out in said) == (0, True), said
     less = GRACED | {"grace": "50 s"}
     project.declare(less, format="parquet", stream=True, on_bad_file="skip")
     days = ("--from", "2026-11-01")
@@ -179,7 +189,9 @@ class Killed(Exception):
     """Stands for a kill of the process."""
 
 
-@pytest.mark.parametrize("last", ["quarantined_files", "raw_events", "arrival_log"])
+@pytest.mark.parametrize(
+    "last", ["quarantined_files", "raw_events", "arrival_log", "keyed_windows"]
+)
 def test_a_killed_micro_batch_leaves_out_the_same_files(
     project: SmallProject, spark: SparkSession, last: str
 ) -> None:
