@@ -84,8 +84,8 @@ def standing(arrival_units: Sequence[Sequence[tuple[str, int]]], name: str, key:
     )
 
 
-def declared(project: SmallProject, *others: str) -> None:
-    project.declare(KINDS["w"], others={name: KINDS[name] for name in others})
+def declared(project: SmallProject) -> None:
+    project.declare(KINDS["w"], others={name: KINDS[name] for name in ("slides", "sessions")})
 
 
 def named_in_sql(
@@ -106,7 +106,7 @@ def test_the_windows_of_a_stream_are_found_as_they_stand(
     project: SmallProject, spark: SparkSession
 ) -> None:
     """Rule E4, after each micro-batch; `maintain` changes no answer."""
-    declared(project, "slides", "sessions")
+    declared(project)
     for number, arrival_unit in enumerate(ARRIVAL_UNITS):
         # Two micro-batches are of one day.
         project.land((1, 1, 2)[number], lines(arrival_unit), f"{number}.csv")
@@ -138,13 +138,12 @@ def test_the_windows_of_a_stream_are_found_as_they_stand(
 
 def test_corrected_windows_are_found_with_their_correction(project: SmallProject) -> None:
     """Rule E1: the final result is the corrected one; an older version answers as before."""
-    declared(project, "sessions")
-    names = ("w", "sessions")
+    declared(project)
     for number, arrival_unit in enumerate(ARRIVAL_UNITS):
         project.land(1 + number, lines(arrival_unit))
     status, said = project.ingest("run")
     assert status in (0, 1), said
-    for name in names:
+    for name in KINDS:
         for key in ("a", "b"):
             assert of_key(project, name, key) == standing(ARRIVAL_UNITS, name, key)
             closed = [window for window in standing(ARRIVAL_UNITS, name, key) if window[3]]
@@ -153,10 +152,10 @@ def test_corrected_windows_are_found_with_their_correction(project: SmallProject
     mended = (ARRIVAL_UNITS[0][1:], *ARRIVAL_UNITS[1:])  # a@5 is gone
     project.land(1, lines(mended[0]))
     project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-01")
-    asked = ("--from", "2026-11-01", "--cause", "a record was wrong")
-    status, said = project.call("correct", "p", *asked)
-    assert status == 0, said
-    for name in names:
+    for name in KINDS:
+        asked = ("--windows", name, "--from", "2026-11-01", "--cause", "a record was wrong")
+        status, said = project.call("correct", "p", *asked)
+        assert status == 0, said
         assert of_key(project, name, "a") == standing(mended, name, "a")
         closed = [window for window in standing(mended, name, "a") if window[3]]
         assert of_key(project, name, "a", "final") == closed
