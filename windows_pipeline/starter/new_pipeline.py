@@ -36,6 +36,7 @@ from windows_pipeline.starter.roles import (
 from windows_pipeline.starter.sample import read_sample
 from windows_pipeline.starter.types import SHARE_THAT_FITS, SampleColumn, guess_columns
 from windows_pipeline.starter.verdict import Rejection, Verdict
+from windows_pipeline.text.instants import EPOCH_DAY
 from windows_pipeline.text.locations import resolve
 from windows_pipeline.text.problems import listed, nearest
 
@@ -44,7 +45,6 @@ Judge = Callable[[Source, Path, Sequence[date]], Verdict]
 _OLD = timedelta(days=7)
 """A sample whose newest record is older than this is a sample of the past."""
 _CHOSEN = "as you chose"
-_EPOCH = date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,14 +284,14 @@ class NewPipeline:
             return self.files.days[-1]
         column = self.columns[self._arrival_column]
         # A time after tomorrow is a mistake, for which a run rejects the record.
-        end_us = ((datetime.now(UTC).date() - _EPOCH).days + 2) * DAY_US
+        end_us = ((datetime.now(UTC).date() - EPOCH_DAY).days + 2) * DAY_US
         latest = self.sample.latest_us(column.name, column.type, column.zone, end_us)
         if latest is None:
             raise ValueError(
                 f"--from {self.files.root}: some record must have a time in {column.name!r} that "
                 "is not to come, but none has; name another column with --event-time or --arrival"
             )
-        return _EPOCH + timedelta(days=latest // DAY_US)
+        return EPOCH_DAY + timedelta(days=latest // DAY_US)
 
     @property
     def _arrival_column(self) -> str:

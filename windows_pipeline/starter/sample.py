@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
 from itertools import chain
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from windows_pipeline.starter.files import SampleFile, SampleFiles
 from windows_pipeline.starter.instants import connected, micros_of
+from windows_pipeline.text.instants import EPOCH_DAY
 
 MOST_RECORDS = 200_000
 UTF_8 = "utf-8"
@@ -260,8 +260,7 @@ def _days(files: Sequence[SampleFile], paths: pa.ChunkedArray) -> np.ndarray:
     by_path = {str(file.path): file.day for file in files}
     encoded = paths.combine_chunks().dictionary_encode()
     days = [by_path[path] for path in encoded.dictionary.to_pylist()]
-    first = date(1970, 1, 1).toordinal()
-    numbers = np.array([day.toordinal() - first if day else 0 for day in days], np.int64)
+    numbers = np.array([(day - EPOCH_DAY).days if day else 0 for day in days], np.int64)
     found: np.ndarray = numbers[np.asarray(encoded.indices)]
     return found
 
