@@ -3,7 +3,9 @@
 import sys
 from importlib.util import find_spec
 
-_OF_THE_EXTRA = ("delta", "deltalake", "great_expectations", "pydantic", "rich", "typer", "yaml")
+_OF_THE_EXTRA = (
+    *("delta", "deltalake", "duckdb", "great_expectations", "pydantic", "rich", "typer", "yaml"),
+)
 
 
 def command() -> None:
