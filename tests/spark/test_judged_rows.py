@@ -226,7 +226,7 @@ def test_a_failing_day_shows_its_numbers(spark: SparkSession, tmp_path: Path) ->
     found = checked(spark, tmp_path, checks, DAYS)
     assert {name: result.sample for name, result in found.items()} == {
         name: [
-            {"arrival_unit": str(day), "check": name, "found": numbers, "is_broken": "True"}
+            {"arrival_unit": str(day), "check": name, "found": numbers, "is_broken": "true"}
             for day, numbers in days
         ]
         for name, days in {
