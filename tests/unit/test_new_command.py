@@ -13,12 +13,10 @@ import subprocess
 import sys
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.support.command_line import call
 from tests.support.samples import (
@@ -31,7 +29,6 @@ from tests.support.samples import (
     payments,
 )
 from windows_pipeline.config import Pipeline, load_pipeline
-from windows_pipeline.settings import Settings
 from windows_pipeline.starter import acceptance
 from windows_pipeline.starter.verdict import Verdict
 from windows_pipeline.windows import SlidingWindows
@@ -46,11 +43,6 @@ class Terminal(io.StringIO):
         return True
 
 
-def no_session(_: Settings) -> SparkSession:
-    """What stands for a session that nothing uses."""
-    return cast("SparkSession", None)
-
-
 class NewProject:
     """A project without pipelines, in which `new` runs."""
 
@@ -62,11 +54,12 @@ class NewProject:
         self._monkeypatch = monkeypatch
         monkeypatch.chdir(folder)
         monkeypatch.setattr("sys.stdin", io.StringIO())
+        monkeypatch.setattr("windows_pipeline.cli.new.session", lambda *_: None)
         monkeypatch.setattr(acceptance, "judge", lambda *_: Verdict(1, ()))
 
     def new(self, sample: str, *options: str, name: str = "p") -> tuple[int, str]:
         args = ("new", name, "--from", sample, *options)
-        return call(self._capfd, self._monkeypatch, *args, start=no_session)
+        return call(self._capfd, self._monkeypatch, *args)
 
     def validate(self) -> tuple[int, str]:
         return call(self._capfd, self._monkeypatch, "validate")
