@@ -74,7 +74,7 @@ def test_a_day_landed_again_leads_to_one_correction(
     again = f"windows-pipeline run p --from {FIRST} --to {LAST}"
     mend = f"If not, mend the day's files, then: {again}"
     assert said.count(f"{unchanged}. If they are to change, {CORRECT}. {mend}") == 3, said
-    start, end = "1970-01-01 00:00:00", "1970-01-01 00:00:00.010000"
+    start, end = "1970-01-01 00:00:00", "1970-01-01 00:00:00.010"
     window = f"'arrival_unit': '{FIRST}', 'key': 'a', 'window_start': '{start}', 'window_end': "
     window += f"'{end}', 'first_event_time': '{start}', 'last_event_time': '{start}', "
     values = "'record_count': '1', 'c': '1', 's': '1.0 -> 100.0', 'failed': '[]', "

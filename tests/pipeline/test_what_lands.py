@@ -210,7 +210,7 @@ def test_text_that_is_no_utf8_is_rejected_and_can_be_read(
 
 def test_a_column_that_no_record_has_is_named(of_json: tuple[SmallProject, str, str]) -> None:
     _, said, way = of_json
-    named = "'without_value': \"['w']\"" if way == "run" else "a value in column 'w'"
+    named = "'without_value': '[w]'" if way == "run" else "a value in column 'w'"
     assert ("warning" in said, named in said) == (True, True), said
 
 
