@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.support.small_project import SmallProject
 from tests.support.stored_rows import named_rows, stored_rows
 from tests.support.streams import run_until_killed
-from windows_pipeline.config.definition import definition_digest
+from windows_pipeline.config import definition, definition_digest
 from windows_pipeline.jobs.days.chain import rebuild
 from windows_pipeline.storage.table import Table, TableRebuiltError
 from windows_pipeline.streaming import run_stream
@@ -287,6 +287,24 @@ def test_tables_of_an_earlier_release_are_refused_and_rebuilt(
     assert (status, "windows-pipeline rebuild p" in said) == (2, True), said
     computed.call("rebuild", "p")
     assert failures_of(computed) == [("a", 0, 10, "s", MESSAGE)]
+
+
+def test_tables_of_another_format_are_refused_and_rebuilt(
+    computed: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release with a newer form of tables rebuilds them, and one before refuses the new ones."""
+    before = sorted(map(str, named_rows(computed.windows.final_windows)))
+    monkeypatch.setattr(definition, "FORMAT", "2")
+    status, said = computed.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-02")
+    assert status == 2, said
+    assert "format: was '1', is '2'" in said
+    assert "windows-pipeline rebuild p" in said
+    _, said = computed.call("rebuild", "p")
+    assert "p/raw_events: published" in said
+    assert sorted(map(str, named_rows(computed.windows.final_windows))) == before
+    monkeypatch.undo()
+    status, said = computed.call("status", "p")
+    assert (status, "windows-pipeline rebuild p" in said) == (1, True), said
 
 
 VALUES = st.sampled_from([MOST, MOST - 1, -MOST, 1, 2, None])

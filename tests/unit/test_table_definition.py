@@ -9,6 +9,7 @@ import pytest
 from tests.support.pipeline_texts import FLIGHTS, PIPELINES, changed, load_text
 from windows_pipeline.config import (
     Pipeline,
+    definition,
     definition_changes,
     definition_digest,
     load_pipeline,
@@ -50,8 +51,8 @@ def test_equal_fields_have_equal_definitions(tmp_path: Path, old: str, new: str)
     before = definitions(load_text(tmp_path, FLIGHTS))
     after = definitions(load_text(tmp_path, changed(old, new)))
     assert after == before
-    for table, definition in after.items():
-        assert definition_digest(definition) == definition_digest(before[table])
+    for table, fields in after.items():
+        assert definition_digest(fields) == definition_digest(before[table])
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,21 @@ def test_tables_of_results_are_distinguished_from_those_of_releases_without_fail
     now = found["final_windows"]
     old = {name: text for name, text in now.items() if name != "columns.failed"}
     assert definition_changes(old, now) == ["columns.failed: was not set, is 'array<string>'"]
+
+
+def test_a_table_without_a_format_has_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = definitions(load_text(tmp_path, FLIGHTS))
+    monkeypatch.setattr(definition, "FORMAT", "2")
+    next_release = definitions(load_text(tmp_path, FLIGHTS))
+    for table, fields in now.items():
+        unnumbered = {name: text for name, text in fields.items() if name != "format"}
+        assert definition_digest(unnumbered) == definition_digest(fields)
+        assert definition_changes(unnumbered, fields) == []
+        for old in (unnumbered, fields):
+            assert definition_digest(old) != definition_digest(next_release[table])
+            assert definition_changes(old, next_release[table]) == ["format: was '1', is '2'"]
 
 
 def test_idle_after_changes_the_definitions_of_window_tables_only(tmp_path: Path) -> None:

@@ -20,10 +20,15 @@ _OF_RULE = ("when", "severity")
 """The fields of a rule that decide the rows of alerts; its other fields are for people."""
 _WITHOUT_RESULTS = ("late_records", "failed_windows", "processed")
 _OF_FIRINGS = ("firings", "early_warnings", "processed")
+FORMAT = "1"
+"""The form in which this release writes tables. It changes where a release can't go on with the
+tables of the one before, which are then refused until they are rebuilt."""
+_FIRST_FORMAT = {"format": "1"}
+"""The form of tables that have no number."""
 
 
 def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -> dict[str, str]:
-    """Returns the fields that decide a table's rows: canonical text by the field's path.
+    """Returns the fields that decide a table's rows, and its format: canonical text by path.
 
     Equal definitions give equal texts however the file writes them: ``60 minutes`` or
     ``1 hour``, a default written or left out, keys in any order. The source's path and the
@@ -66,6 +71,7 @@ def definition_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[s
     For example ``windows.hourly.grace: was '6 hours', is '5 hours'``.
     """
     changes = []
+    old, new = _FIRST_FORMAT | dict(old), _FIRST_FORMAT | dict(new)
     for field in sorted(old.keys() | new.keys()):
         if field not in new:
             changes.append(f"{field}: was {old[field]!r}, is not set now")
@@ -78,13 +84,15 @@ def definition_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[s
 
 def only_grace_differs(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
     """Whether two definitions of a window table differ in the grace and in nothing else."""
+    old, new = _FIRST_FORMAT | dict(old), _FIRST_FORMAT | dict(new)
     fields = [field for field in old.keys() | new.keys() if old.get(field) != new.get(field)]
     return [field.split(".")[::2] for field in fields] == [["windows", "grace"]]
 
 
 def definition_digest(definition: Mapping[str, str]) -> str:
     """Returns the SHA-256 of a definition, in hex, whatever the order of its fields."""
-    text = json.dumps(dict(definition), sort_keys=True, separators=(",", ":"))
+    fields = dict(definition.items() - _FIRST_FORMAT.items())
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -96,7 +104,7 @@ def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
     }
     source = pipeline.source.model_dump(exclude={*left_out, "columns"})
     partitions = pipeline.partitions.model_dump(exclude={"end"})
-    fields = {**_flat("source", source), **_flat("partitions", partitions)}
+    fields = {"format": FORMAT, **_flat("source", source), **_flat("partitions", partitions)}
     return dict(sorted({**fields, **_column_fields(pipeline.source)}.items()))
 
 
