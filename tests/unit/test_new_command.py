@@ -610,6 +610,13 @@ def test_half_a_surrogate_pair_in_json_is_no_text(project: NewProject, fields: s
     assert sorted(project.pipeline().source.columns) == ["device", "ts"]
 
 
+def test_no_answer_ends_it_as_ctrl_c_does(project: NewProject) -> None:
+    project.answer()
+    status, said = project.new(project.write("payments.csv", csv_text(payments())))
+    assert (status, "stopped; to resume" in said) == (130, True), said
+    assert project.landed() == []
+
+
 def test_a_surrogate_pair_and_an_escaped_backslash_are_text(project: NewProject) -> None:
     line = r'{"ts": 1772928000000, "device": "pump-0", "n": "\ud83d\ude00 \\ud800"}' + "\n"
     status, said = project.new(project.write("a.jsonl", line + heartbeats()))

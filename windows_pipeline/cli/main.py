@@ -106,7 +106,7 @@ def _with_verbose(function: Callable[..., None]) -> Callable[..., None]:
         try:
             with noting_failures(call.command, arguments):
                 function(**arguments)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, typer.Abort):  # the latter at a question
             say("note", "stopped; to resume, give the same command again")
             raise typer.Exit(_INTERRUPTED) from None
 

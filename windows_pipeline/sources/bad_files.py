@@ -13,7 +13,8 @@ from urllib.parse import unquote
 T = TypeVar("T")
 F = TypeVar("F")
 
-LAND_AGAIN = "land the file again, or make it readable"
+LAND = "land the file again"
+LAND_AGAIN = f"{LAND}, or make it readable"
 _THREADS = 16
 _IN_TRACE = re.compile(r"^[\w.]*\bBadFileError: (.+)$", re.MULTILINE)
 _SPARK = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+)\.\s")
@@ -137,7 +138,7 @@ def _read_by_spark(condition: str, uri: str, text: str) -> BadFileError | None:
     except ValueError:  # a file of a table, whose folder is not a day's
         return None
     if condition == "FILE_NOT_EXIST":
-        return BadFileError(file, "was deleted or renamed while it was read", LAND_AGAIN)
+        return BadFileError(file, "was deleted or renamed while it was read", LAND)
     causes = _CAUSED_BY.findall(text)
     why = f" ({causes[-1].strip()[:_MOST_CHARACTERS]})" if causes else ""
     return BadFileError(file, f"is cut, damaged or was changed while it was read{why}", LAND_AGAIN)

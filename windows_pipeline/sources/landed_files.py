@@ -16,7 +16,7 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
-from windows_pipeline.sources.bad_files import LAND_AGAIN, BadFileError, in_a_line, require_none
+from windows_pipeline.sources.bad_files import LAND, BadFileError, in_a_line, require_none
 from windows_pipeline.sources.csv_files import read_csv, require_headers
 from windows_pipeline.sources.file_checks import (
     LandedFile,
@@ -336,7 +336,7 @@ def require_unchanged(path: str, files: Sequence[FileState]) -> None:
         found = now.get((file.day, file.name))
         if found != file:
             how = "deleted or renamed" if found is None else "changed"
-            bad.append(BadFileError(str(file), f"was {how} while it was read", LAND_AGAIN))
+            bad.append(BadFileError(str(file), f"was {how} while it was read", LAND))
     require_none(bad)
 
 

@@ -269,8 +269,8 @@ class PrintedBatches:
         )
         if result.passed_over:
             CONSOLE.print(
-                f"  skipped: {counted(result.passed_over, 'file')}, which are links or outside the "
-                "folders of the pipeline's days"
+                f"  skipped: {counted(result.passed_over, 'file')}: links, or not right in the "
+                "folder of one of the pipeline's days"
             )
         if result.ambiguous:
             say(
