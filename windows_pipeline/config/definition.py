@@ -71,22 +71,30 @@ def definition_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[s
     For example ``windows.hourly.grace: was '6 hours', is '5 hours'``.
     """
     changes = []
-    old, new = _FIRST_FORMAT | dict(old), _FIRST_FORMAT | dict(new)
-    for field in sorted(old.keys() | new.keys()):
-        if field not in new:
-            changes.append(f"{field}: was {old[field]!r}, is not set now")
-        elif field not in old:
-            changes.append(f"{field}: was not set, is {new[field]!r}")
-        elif old[field] != new[field]:
-            changes.append(f"{field}: was {old[field]!r}, is {new[field]!r}")
+    for field, (was, now) in _differences(old, new).items():
+        if now is None:
+            changes.append(f"{field}: was {was!r}, is not set now")
+        elif was is None:
+            changes.append(f"{field}: was not set, is {now!r}")
+        else:
+            changes.append(f"{field}: was {was!r}, is {now!r}")
     return changes
 
 
 def only_grace_differs(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
     """Whether two definitions of a window table differ in the grace and in nothing else."""
-    old, new = _FIRST_FORMAT | dict(old), _FIRST_FORMAT | dict(new)
-    fields = [field for field in old.keys() | new.keys() if old.get(field) != new.get(field)]
+    fields = _differences(old, new)
     return [field.split(".")[::2] for field in fields] == [["windows", "grace"]]
+
+
+def _differences(
+    old: Mapping[str, str], new: Mapping[str, str]
+) -> dict[str, tuple[str | None, str | None]]:
+    """The fields that differ, sorted, with the text of each definition; None if not set."""
+    old, new = _FIRST_FORMAT | dict(old), _FIRST_FORMAT | dict(new)
+    fields = sorted(old.keys() | new.keys())
+    texts = {field: (old.get(field), new.get(field)) for field in fields}
+    return {field: (was, now) for field, (was, now) in texts.items() if was != now}
 
 
 def definition_digest(definition: Mapping[str, str]) -> str:
