@@ -13,8 +13,7 @@ from urllib.parse import unquote
 T = TypeVar("T")
 F = TypeVar("F")
 
-LAND = "land the file again"
-LAND_AGAIN = f"{LAND}, or make it readable"
+LAND_AGAIN = "land the file again, or make it readable"
 _THREADS = 16
 _IN_TRACE = re.compile(r"^[\w.]*\bBadFileError: (.+)$", re.MULTILINE)
 _SPARK = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+)\.\s")
@@ -55,6 +54,11 @@ class BadFileError(ValueError):
     def days(self) -> set[date]:
         """The arrival days of all bad files."""
         return {date.fromisoformat(bad.file.split("/")[0]) for bad in (self, *self.others)}
+
+
+def changed_while_read(file: str, how: str) -> BadFileError:
+    """The error of a file that is not any more what was listed: changed, deleted or renamed."""
+    return BadFileError(file, f"was {how} while it was read", "land the file again")
 
 
 def in_a_line(text: str) -> str:
@@ -138,7 +142,7 @@ def _read_by_spark(condition: str, uri: str, text: str) -> BadFileError | None:
     except ValueError:  # a file of a table, whose folder is not a day's
         return None
     if condition == "FILE_NOT_EXIST":
-        return BadFileError(file, "was deleted or renamed while it was read", LAND)
+        return changed_while_read(file, "deleted or renamed")
     causes = _CAUSED_BY.findall(text)
     why = f" ({causes[-1].strip()[:_MOST_CHARACTERS]})" if causes else ""
     return BadFileError(file, f"is cut, damaged or was changed while it was read{why}", LAND_AGAIN)

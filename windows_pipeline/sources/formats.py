@@ -36,7 +36,7 @@ from pyspark.sql.types import (
 
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.source import Source
-from windows_pipeline.sources.bad_files import LAND_AGAIN, BadFileError, require_none
+from windows_pipeline.sources.bad_files import BadFileError, changed_while_read, require_none
 from windows_pipeline.sources.csv.scan import CsvForm
 from windows_pipeline.sources.file_checks import LandedFile, parquet_schemas
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
@@ -291,8 +291,7 @@ def _refusals_named(files: Sequence[LandedFile]) -> Iterator[None]:
         condition = error.getCondition() or ""
         if condition == "PATH_NOT_FOUND":
             gone = [file for file in files if file.uri in unquote(str(error))] or files
-            cause = "was deleted or renamed while it was read"
-            require_none([BadFileError(str(file), cause, LAND_AGAIN) for file in gone])
+            require_none([changed_while_read(str(file), "deleted or renamed") for file in gone])
         cause = f"has a column that Spark can't read ({error.getMessage()})"
         fix = "write another type, or text"
         require_none([BadFileError(str(file), cause, fix) for file in files])

@@ -16,7 +16,12 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
-from windows_pipeline.sources.bad_files import LAND, BadFileError, in_a_line, require_none
+from windows_pipeline.sources.bad_files import (
+    BadFileError,
+    changed_while_read,
+    in_a_line,
+    require_none,
+)
 from windows_pipeline.sources.csv_files import read_csv, require_headers
 from windows_pipeline.sources.file_checks import (
     LandedFile,
@@ -336,7 +341,7 @@ def require_unchanged(path: str, files: Sequence[FileState]) -> None:
         found = now.get((file.day, file.name))
         if found != file:
             how = "deleted or renamed" if found is None else "changed"
-            bad.append(BadFileError(str(file), f"was {how} while it was read", LAND))
+            bad.append(changed_while_read(str(file), how))
     require_none(bad)
 
 
