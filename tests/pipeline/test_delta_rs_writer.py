@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
@@ -87,10 +88,12 @@ def append(batch: int, *numbers: tuple[date, int]) -> Step:
 
 
 def reject(rejected: dict[date, int]) -> Step:
-    schema = "arrival_unit date, arrival_unit_rejected bigint"
-    return lambda table, spark: table.update_arrival_units(
-        small_frame(spark, rejected.items(), schema)
-    )
+    columns = {
+        "arrival_unit": pa.array([*rejected], pa.date32()),
+        "arrival_unit_rejected": pa.array([*rejected.values()], pa.int64()),
+    }
+    values = pa.table(columns)
+    return lambda table, spark: table.update_arrival_units(spark, values)
 
 
 STEPS: list[Step] = [

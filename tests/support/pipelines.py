@@ -19,7 +19,6 @@ from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.dagster import asset_key, range_tags
 from windows_pipeline.jobs import Job
 from windows_pipeline.jobs.days.chain import window_jobs
-from windows_pipeline.jobs.job import rows_by_arrival_unit
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
@@ -146,8 +145,8 @@ def write_unchecked(job: Job, spark: SparkSession, days: Sequence[date]) -> None
     for table in job.tables:
         table.create_if_missing(spark)
     stage = job.stage(spark, days, job.arrived(spark))
-    counts = rows_by_arrival_unit({one.table.name: one.rows for one in stage.tables})
-    job.publish(spark, days, stage.counted(counts))
+    counted, _ = stage.counted()
+    job.publish(spark, days, counted)
 
 
 def version_of(spark: SparkSession, table: Table) -> int:

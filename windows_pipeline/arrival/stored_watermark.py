@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog, arrived_parts, read_log
 from windows_pipeline.arrival.watermark import build_timeline
-from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
 
 
@@ -32,8 +31,12 @@ def store_watermarks(
     """
     # Another run may change the log between reading and writing, so the loop reads it again.
     while wrong := _wrong_watermarks(read_log(spark, arrival_log), first_day, idle_after_ms):
-        frame = small_frame(spark, wrong.items(), "arrival_unit date, _watermark_ms bigint")
-        arrival_log.update_arrival_units(with_timestamps(frame, "watermark"))
+        watermarks_us = [None if ms is None else ms * 1_000 for ms in wrong.values()]
+        columns = {
+            "arrival_unit": pa.array([*wrong], pa.date32()),
+            "watermark": pa.array(watermarks_us, pa.timestamp("us", "UTC")),
+        }
+        arrival_log.update_arrival_units(spark, pa.table(columns))
 
 
 def _wrong_watermarks(

@@ -14,6 +14,11 @@ from pyspark.sql import types as T
 def arrival_units_that_differ(
     frames: Mapping[str, DataFrame], required: Sequence[str]
 ) -> set[date]:
+    """Returns the arrival units of `differing_arrival_units`."""
+    return {row.arrival_unit for row in differing_arrival_units(frames, required).collect()}
+
+
+def differing_arrival_units(frames: Mapping[str, DataFrame], required: Sequence[str]) -> DataFrame:
     """Returns the arrival units in which the frames do not hold the same rows equally often.
 
     Compares, for each arrival unit and frame, the number of rows and two sums of hashes, so Spark
@@ -23,6 +28,9 @@ def arrival_units_that_differ(
         frames: Frames by name, all with the same columns, `arrival_unit` among them.
         required: The names of the frames that must have rows of an arrival unit if any frame has.
             Another frame may lack the whole arrival unit.
+
+    Returns:
+        The column `arrival_unit`.
     """
     columns = next(iter(frames.values())).columns
     hashed = reduce(
@@ -45,7 +53,7 @@ def arrival_units_that_differ(
         F.count_distinct("checksum").alias("checksums"),
     )
     differing = compared.where((F.col("checksums") > 1) | (F.col("required") < len(required)))
-    return {row.arrival_unit for row in differing.select("arrival_unit").collect()}
+    return differing.select("arrival_unit")
 
 
 def copies_by_frame(frames: Mapping[str, DataFrame], key: Sequence[str]) -> DataFrame:

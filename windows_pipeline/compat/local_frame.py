@@ -45,15 +45,19 @@ def small_frame(
     declared = schema
     if not isinstance(declared, T.StructType):
         declared = cast("T.StructType", T.StructType.fromDDL(declared))
-    fields = arrow_schema(declared)
+    frame: DataFrame = spark.createDataFrame(small_table(rows, declared), declared)
+    return frame
+
+
+def small_table(rows: Iterable[Sequence[object]], schema: T.StructType) -> pa.Table:
+    """Makes an Arrow table of a few rows; see `small_frame`."""
+    fields = arrow_schema(schema)
     all_rows = list(rows)
     columns = [
         pa.array([row[index] for row in all_rows], type=field.type)
         for index, field in enumerate(fields)
     ]
-    table = pa.Table.from_arrays(columns, schema=fields)
-    frame: DataFrame = spark.createDataFrame(table, declared)
-    return frame
+    return pa.Table.from_arrays(columns, schema=fields)
 
 
 def arrow_schema(schema: T.StructType) -> pa.Schema:

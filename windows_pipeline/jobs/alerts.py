@@ -219,10 +219,7 @@ class AlertsJob(WindowsJob):
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the days that have no rows yet; checks have compared the others."""
-        return {
-            staged.table.name: staged.table.publish_new(staged.rows, days, staged.row_count)
-            for staged in stage.tables
-        }
+        return {staged.table.name: staged.publish_new(days) for staged in stage.tables}
 
 
 def _runs_of(days: Sequence[date]) -> list[list[date]]:

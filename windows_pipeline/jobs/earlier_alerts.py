@@ -117,12 +117,13 @@ class EarlierAlerts:
             silent = self._last_heard(back).localCheckpoint()
             silent_from_ms = silent.agg(F.min("_last_ms")).collect()[0][0]
             keys = keys.unionByName(silent.select("key")).distinct()
-        keys = keys.localCheckpoint()
-        if keys.isEmpty():
+        found = keys.toArrow()
+        if not found.num_rows:
             return joined
         from_ms = self._near_ms - _FIRST_LOOK_BACK_MS
         if silent_from_ms is not None:
             from_ms = min(from_ms, silent_from_ms)
+        keys = joined.sparkSession.createDataFrame(found, keys.schema)
         return self._look_back(near, F.broadcast(keys), from_ms)
 
     def _look_back(self, near: _Found | None, keys: DataFrame, from_ms: int) -> DataFrame:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import date
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
-from windows_pipeline.checks.compare import arrival_units_that_differ, copies_by_frame
+from windows_pipeline.checks.compare import copies_by_frame, differing_arrival_units
 from windows_pipeline.checks.own_checks import own_checks_of_results
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import (
@@ -116,9 +117,10 @@ class FinalWindowsJob(WindowsJob):
             ),
             "closed": self._closed(spark, days),
         }
-        differing = arrival_units_that_differ(compared, required=["final", "closed"])
+        differing = differing_arrival_units(compared, required=["final", "closed"])
         misplaced = _misplaced(final, closings, closed_by_arrival_unit(self.windows))
-        in_doubt = differing | misplaced | _repeated(final, self._unique_columns)
+        repeated = _repeated(final, self._unique_columns)
+        in_doubt = _arrival_units(differing, misplaced, repeated)
         compared["before"] = corrections.select(*self.key_columns, "old.*")
         doubtful = {name: _of_arrival_units(frame, in_doubt) for name, frame in compared.items()}
         changes = {
@@ -148,7 +150,7 @@ class FinalWindowsJob(WindowsJob):
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the days that have no final windows yet; checks have compared the others."""
         (final,) = stage.tables
-        return {final.table.name: final.table.publish_new(final.rows, days, final.row_count)}
+        return {final.table.name: final.publish_new(days)}
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """The final windows before the job."""
@@ -175,13 +177,13 @@ def _with_end_ms(rows: DataFrame) -> DataFrame:
     return rows.withColumn("_window_end_ms", timestamp_to_ms("window_end"))
 
 
-def _misplaced(final: DataFrame, closings: DataFrame, closed: str) -> set[date]:
+def _misplaced(final: DataFrame, closings: DataFrame, closed: str) -> DataFrame:
     """The days with a window that lies outside the day's close times."""
     placed = _with_end_ms(final).join(closings, "arrival_unit")
-    return _arrival_units(placed.where(f"NOT coalesce({closed}, FALSE)"))
+    return placed.where(f"NOT coalesce({closed}, FALSE)")
 
 
-def _repeated(final: DataFrame, unique_columns: Sequence[str]) -> set[date]:
+def _repeated(final: DataFrame, unique_columns: Sequence[str]) -> DataFrame:
     """The days with a window that occurs more than once, and the days between.
 
     Collecting the set of each window's days would need a sort; its first and last day do not.
@@ -193,11 +195,13 @@ def _repeated(final: DataFrame, unique_columns: Sequence[str]) -> set[date]:
     )
     # Days between that lack the window are checked, too; the checks find nothing there.
     between = F.explode(F.sequence("first", "last")).alias("arrival_unit")
-    return _arrival_units(windows.where("times > 1").select(between))
+    return windows.where("times > 1").select(between)
 
 
-def _arrival_units(rows: DataFrame) -> set[date]:
-    return {row.arrival_unit for row in rows.select("arrival_unit").distinct().collect()}
+def _arrival_units(*frames: DataFrame) -> set[date]:
+    """The arrival units of all frames' rows, in one query."""
+    every = reduce(DataFrame.union, [rows.select("arrival_unit") for rows in frames])
+    return {row.arrival_unit for row in every.distinct().collect()}
 
 
 def _of_arrival_units(rows: DataFrame, arrival_units: AbstractSet[date]) -> DataFrame:

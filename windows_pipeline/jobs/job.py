@@ -9,19 +9,21 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.checks.run import Batch, Check, CheckResult, import_ahead, validate
-from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.compat.local_frame import small_table
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.incremental.arrival_units import Facts
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files
+from windows_pipeline.storage.gathered import gather
 from windows_pipeline.storage.table import Table
 
 _KEEPS_PLANS: ContextVar[bool] = ContextVar("_KEEPS_PLANS", default=True)
@@ -39,11 +41,21 @@ class StagedTable:
         table: The table.
         rows: Its rows: a cached frame, or a frame that is cheap to derive from a cached frame.
         row_count: How many rows; None if they were not counted.
+        gathered: The same rows on the driver, if they are few; else None.
     """
 
     table: Table
     rows: DataFrame
     row_count: int | None = None
+    gathered: pa.Table | None = None
+
+    def publish(self, days: Sequence[date]) -> int:
+        """Replaces the table's rows of some days; returns the version."""
+        return self.table.publish(self.rows, days, self.row_count, self.gathered)
+
+    def publish_new(self, days: Sequence[date]) -> int:
+        """Publishes the days that the table has no rows of; returns the version."""
+        return self.table.publish_new(self.rows, days, self.row_count, self.gathered)
 
 
 @dataclass
@@ -60,13 +72,23 @@ class Stage:
     cached: list[DataFrame]
     require_unchanged: Callable[[], None] = lambda: None
 
-    def counted(self, rows: RowCounts) -> Stage:
-        """The same stage with the number of rows of each table."""
-        tables = [
-            replace(staged, row_count=sum(rows[staged.table.name].values()))
-            for staged in self.tables
-        ]
-        return replace(self, tables=tables)
+    def counted(self, *, are_few: bool = False) -> tuple[Stage, RowCounts]:
+        """The same stage with the number of rows of each table, and the rows by table and day.
+
+        Args:
+            are_few: Whether to try to bring the rows to the driver: they are then counted there.
+        """
+        found = gather([(staged.table, staged.rows) for staged in self.tables]) if are_few else None
+        if found is None:
+            tables, frames = self.tables, {new.table.name: new.rows for new in self.tables}
+            counts = rows_by_arrival_unit(frames)
+        else:
+            pairs = zip(self.tables, found, strict=True)
+            tables = [replace(staged, gathered=rows) for staged, rows in pairs]
+            names = [staged.table.name for staged in tables]
+            counts = dict(zip(names, map(_by_arrival_unit, found), strict=True))
+        counted = [replace(new, row_count=sum(counts[new.table.name].values())) for new in tables]
+        return replace(self, tables=counted), counts
 
 
 @dataclass(frozen=True)
@@ -218,7 +240,7 @@ def sized_for(spark: SparkSession, settings: Settings, records: int) -> Iterator
 
 def publish_in_order(days: Sequence[date], staged: Sequence[StagedTable]) -> dict[str, int]:
     """Publishes one table after the other; returns the versions by table name."""
-    return {new.table.name: new.table.publish(new.rows, days, new.row_count) for new in staged}
+    return {new.table.name: new.publish(days) for new in staged}
 
 
 def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
@@ -260,17 +282,15 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
     try:
         batches = job.check_batches(spark, days, [staged.rows for staged in stage.tables], log)
         checks = validate(batches)
-        computed = {staged.table.name: staged.rows for staged in stage.tables}
-        others = [table for table in job.counted_tables if table.name not in computed]
-        stored = {table.name: table.of_arrival_units(spark, days) for table in others}
-        counts = rows_by_arrival_unit(computed | stored)
+        staged, rows = stage.counted(are_few=not _KEEPS_PLANS.get())
         stage.require_unchanged()  # before a check fails of it
         passed = all(result.passed or not result.check.blocking for result in checks)
-        versions = job.publish(spark, days, stage.counted(counts)) if passed else {}
-        facts = job.facts(spark, days, log, counts) if passed else {}
+        versions = job.publish(spark, days, staged) if passed else {}
+        others = [table for table in job.counted_tables if table.name not in rows]
+        stored = {table.name: table.rows_by_arrival_unit(spark, days) for table in others}
+        facts = job.facts(spark, days, log, rows | stored) if passed else {}
         if passed:
             _store_computed_days(job, spark, facts)
-        rows = {name: counts[name] for name in computed}
         seconds = time.monotonic() - begun
         return JobResult(days, passed, rows, versions, checks, facts, seconds)
     finally:
@@ -281,13 +301,16 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
 def _store_computed_days(job: Job, spark: SparkSession, facts: Mapping[date, Facts]) -> None:
     """Stores which days are computed; days that are blocked by a missing day are not."""
     done = sorted(day for day, of_day in facts.items() if "blocked_by" not in of_day)
-    if job.computed_days_table is None or not done:
+    table = job.computed_days_table
+    if table is None or not done:
         return
-    job.computed_days_table.create_if_missing(spark)
-    new = sorted(set(done) - job.computed_days_table.arrival_units(spark, done))
+    table.create_if_missing(spark)
+    new = sorted(set(done) - table.arrival_units(spark, done))
     if new:
-        frame = small_frame(spark, [(day,) for day in new], job.computed_days_table.schema)
-        job.computed_days_table.publish(frame, new, len(new))
+        rows = small_table([(day,) for day in new], table.schema)
+        gathered = rows if table.is_written_by_driver(spark) else None
+        frame = spark.createDataFrame(rows, table.schema)
+        table.publish(frame, new, len(new), gathered)
 
 
 def check_published(
@@ -324,6 +347,12 @@ def rows_by_arrival_unit(rows: Mapping[str, DataFrame]) -> RowCounts:
     ):
         counts[row["name"]][row["arrival_unit"]] = row["count"]
     return counts
+
+
+def _by_arrival_unit(rows: pa.Table) -> dict[date, int]:
+    """The number of rows of each day."""
+    found: list[dict[str, Any]] = rows["arrival_unit"].value_counts().to_pylist()
+    return {of_day["values"]: of_day["counts"] for of_day in found}
 
 
 def published_days(job: Job, spark: SparkSession) -> list[date]:

@@ -12,6 +12,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -260,17 +261,26 @@ class Table(StoredTable):
         return super().of_arrival_units(spark, days)
 
     @_named
-    def publish(self, rows: DataFrame, days: Sequence[date], row_count: int | None = None) -> int:
+    def publish(
+        self,
+        rows: DataFrame,
+        days: Sequence[date],
+        row_count: int | None = None,
+        gathered: pa.Table | None = None,
+    ) -> int:
         """Replaces the rows of some arrival units in one transaction; returns the version.
 
         Args:
             rows: The new rows, with the table's columns, of these arrival units only.
             days: The arrival units; a unit without new rows becomes empty.
             row_count: An upper bound of the number of new rows; None if unknown.
+            gathered: The same rows on the driver, if `gather` brought them there.
         """
         if self.starts_over:
             return self._replace_all(rows)
         spark = rows.sparkSession
+        if gathered is not None:
+            return self._replace_arrival_units(spark, days, gathered)
         if row_count == 0 and self._can_write(spark):
             return self._replace_arrival_units(spark, days, arrow_schema(self.schema).empty_table())
         if row_count is not None and self.fits_in_driver(spark, row_count):
@@ -280,6 +290,10 @@ class Table(StoredTable):
             if new is not None:
                 return self._replace_arrival_units(spark, days, new)
         return self.replace(rows, arrival_units_sql(days))
+
+    def is_written_by_driver(self, spark: SparkSession) -> bool:
+        """Whether the driver may write the next rows itself; a rebuild is left to Spark."""
+        return not self.starts_over and self._can_write(spark)
 
     def _can_write(self, spark: SparkSession) -> bool:
         """Whether the driver may write the table with delta-rs."""
@@ -310,7 +324,11 @@ class Table(StoredTable):
 
     @_named
     def publish_new(
-        self, rows: DataFrame, days: Sequence[date], row_count: int | None = None
+        self,
+        rows: DataFrame,
+        days: Sequence[date],
+        row_count: int | None = None,
+        gathered: pa.Table | None = None,
     ) -> int:
         """Publishes the arrival units that have no rows yet, and leaves the others unchanged.
 
@@ -320,6 +338,7 @@ class Table(StoredTable):
             rows: The new rows, with the table's columns.
             days: The arrival units.
             row_count: An upper bound of the number of new rows; None if unknown.
+            gathered: The same rows on the driver, if `gather` brought them there.
         """
         if self.starts_over:
             return self.publish(rows, days, row_count)
@@ -328,7 +347,9 @@ class Table(StoredTable):
         new = [day for day in days if day not in published]
         if not new:
             return self.version(spark)
-        return self.publish(rows.where(in_arrival_units(new)), new, row_count)
+        if gathered is not None:
+            gathered = gathered.filter(pc.is_in(gathered["arrival_unit"], pa.array(new)))
+        return self.publish(rows.where(in_arrival_units(new)), new, row_count, gathered)
 
     @_named
     def replace(self, rows: DataFrame, where: str) -> int:
@@ -455,20 +476,20 @@ class Table(StoredTable):
         self._retrying(lambda: table.delete(in_arrival_units(days)))
 
     @_named
-    def update_arrival_units(self, values: DataFrame) -> None:
+    def update_arrival_units(self, spark: SparkSession, values: pa.Table) -> None:
         """Sets columns of all rows of some arrival units in one transaction.
 
         Args:
+            spark: The session.
             values: One row for each arrival unit: `arrival_unit`, and the columns to set.
         """
-        spark = values.sparkSession
-        columns = [name for name in values.columns if name != "arrival_unit"]
+        columns = [name for name in values.column_names if name != "arrival_unit"]
         if self._can_write(spark):
-            new = values.toArrow()
-            self._retrying(lambda: delta_rs.update_arrival_units(self.location, new, columns))
+            self._retrying(lambda: delta_rs.update_arrival_units(self.location, values, columns))
             return
         table = DeltaTable.forPath(spark, self.location).alias("old")
-        merged = table.merge(values.alias("new"), "old.arrival_unit = new.arrival_unit")
+        new = spark.createDataFrame(values).alias("new")
+        merged = table.merge(new, "old.arrival_unit = new.arrival_unit")
         set_to: dict[str, str | Column] = {name: f"new.{name}" for name in columns}
         self._retrying(lambda: merged.whenMatchedUpdate(set=set_to).execute())
 

@@ -7,7 +7,7 @@ from datetime import date
 from functools import partial
 
 import typer
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.checks.next_steps import run_again
 from windows_pipeline.checks.run import CheckResult
@@ -53,6 +53,7 @@ from windows_pipeline.jobs.quarantine import quarantined
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_from, days_text
+from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import window_tables
 from windows_pipeline.text.counts import counted
 
@@ -174,17 +175,21 @@ def _print_records(
     for name in pipeline.windows:
         tables = window_tables(pipeline, name, settings.warehouse)
         if tables.late_records.exists(spark):
-            rows = tables.late_records.of_arrival_units(spark, arrival_units)
-            late[name] = rows.where("reason <> 'outside_windows'").count()
-        if tables.failed_windows.exists(spark) and tables.failed_windows.arrival_units(
-            spark, arrival_units
-        ):
-            rows = tables.failed_windows.of_arrival_units(spark, arrival_units).drop(
-                "aggregate", "message"
-            )
-            failed[name] = rows.distinct().count()
+            rows = _rows(tables.late_records, spark, arrival_units)
+            late[name] = 0 if rows is None else rows.where("reason <> 'outside_windows'").count()
+        if tables.failed_windows.exists(spark):
+            rows = _rows(tables.failed_windows, spark, arrival_units)
+            if rows is not None:
+                failed[name] = rows.drop("aggregate", "message").distinct().count()
     print_records(pipeline.name, sum(row.rows for row in of_days), sum(rejected.values()), late)
     print_failed(pipeline.name, failed)
+
+
+def _rows(table: Table, spark: SparkSession, arrival_units: Sequence[date]) -> DataFrame | None:
+    """The rows of some arrival units; None without a query if there are none."""
+    if not table.arrival_units(spark, arrival_units):
+        return None
+    return table.of_arrival_units(spark, arrival_units)
 
 
 def _print_quarantined(
