@@ -197,7 +197,7 @@ class EarlierAlerts:
         """What closed within a window's length before the days; None if windows have no length."""
         if self._overlap_ms is None:
             return None
-        return self._closed_between(self.records, self._near_ms, is_used_again=True)
+        return self._closed_between(self.records, self._near_ms)
 
     def _last_heard(self, keys: DataFrame) -> DataFrame:
         """When keys had their last record before those that closed shortly before the days.
@@ -236,18 +236,16 @@ class EarlierAlerts:
         reads = [read for read in reads_from(timeline, {day: from_ms}) if read.arrival_unit < day]
         return records_to_read(records, timeline, reads, self.definition.spec.close_delay_ms)
 
-    def _closed_between(
-        self, records: DataFrame, from_ms: int, *, is_used_again: bool = False
-    ) -> _Found:
+    def _closed_between(self, records: DataFrame, from_ms: int) -> _Found:
         """The alerts of the windows that closed from a close time until the days."""
         windows = self._windows(records, Closing(from_ms, self._boundary_ms))
         if self._ends_silences:
-            windows = windows.localCheckpoint() if is_used_again else windows
+            windows = windows.localCheckpoint()
             return _Found(
                 broken_rules(windows, self.definition.rules), windows.select(*silences.SEEN)
             )
-        alerts = broken_rules(windows, self.definition.rules)
-        return _Found(alerts.localCheckpoint() if is_used_again else alerts, None)
+        # Several queries need them, and each would compute all windows again.
+        return _Found(broken_rules(windows, self.definition.rules).localCheckpoint(), None)
 
     def _windows(self, records: DataFrame, closing: Closing) -> DataFrame:
         """The windows that closed between two close times, before the days."""
