@@ -38,6 +38,7 @@ _APART = {
     "arrival_log.stream": "a random id of the stream",
     "at": "in logs of deliveries: when a message was sent",
     "message": "in logs of deliveries: a random id",
+    "run": "in logs of failures: when the command began",
 }
 """What differs between two runs of the same code, with the reason."""
 _CALLS = """
@@ -302,12 +303,19 @@ class Comparison:
 
     def sent(self, folder: Path) -> Counter[str]:
         """The events that messages have, and the lines of the logs of deliveries."""
+        events = [
+            (file, event)
+            for file in folder.glob("warehouse/*/*.jsonl")
+            for line in map(json.loads, file.read_text().splitlines())
+            for event in line.get("events", [line])
+        ]
+        failures = {event["id"] for _, event in events if event.get("event") == "failed"}
         found: Counter[str] = Counter()
-        for file in folder.glob("warehouse/*/*.jsonl"):
-            for line in map(json.loads, file.read_text().splitlines()):
-                for event in line.get("events", [line]):
-                    kept = {name: event[name] for name in sorted({*event} - {*self.apart})}
-                    found[f"{file.parent.name}/{file.name} {json.dumps(kept)}"] += 1
+        for file, event in events:
+            kept = {name: event[name] for name in sorted({*event} - {*self.apart})}
+            if kept.get("id") in failures:  # when the command began is in the id
+                kept = {**kept, "id": "of a failure", "since": None}
+            found[f"{file.parent.name}/{file.name} {json.dumps(kept)}"] += 1
         return found
 
 
