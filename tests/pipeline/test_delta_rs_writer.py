@@ -22,6 +22,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage import delta_rs
+from windows_pipeline.storage.gathered import gather
 from windows_pipeline.storage.schemas import arrival_log_columns
 from windows_pipeline.storage.spark_schema import spark_schema
 from windows_pipeline.storage.table import Table
@@ -96,6 +97,13 @@ def reject(rejected: dict[date, int]) -> Step:
     return lambda table, spark: table.update_arrival_units(spark, values)
 
 
+def replace_last(table: Table, spark: SparkSession) -> None:
+    """By the driver, if it reaches the table."""
+    rows = rows_of(spark, (DAYS[2], 5), (DAYS[3], 12))
+    gathered = gather([(table, rows)])
+    table.replace(rows, "rows IN (5, 12)", gathered and gathered[0])
+
+
 STEPS: list[Step] = [
     append(0, (DAYS[0], 1), (DAYS[1], 2)),
     append(1, (DAYS[1], 3)),
@@ -109,8 +117,10 @@ STEPS: list[Step] = [
     append(0, (DAYS[3], 11)),
     reject({DAYS[1]: 4, DAYS[0]: 9}),  # no row is added to an arrival unit without any
     reject({DAYS[3]: 6}),
+    replace_last,
+    replace_last,
 ]
-LEFT = [(DAYS[1], 7, 4), (DAYS[2], 5, 0), (DAYS[3], 9, 6), (DAYS[3], 10, 6)]
+LEFT = [(DAYS[1], 7, 4), (DAYS[2], 5, 0), (DAYS[3], 9, 6), (DAYS[3], 10, 6), (DAYS[3], 12, 0)]
 
 
 def test_the_driver_reaches_local_folders_only(spark: SparkSession) -> None:
@@ -205,6 +215,18 @@ def test_deleted_rows_in_files_are_not_counted(spark: SparkSession, tmp_path: Pa
     DeltaTable.forPath(spark, table.location).delete("rows = 3")
     assert delta_rs.count(table.location) is None
     assert table.count(spark) == row_count - 1
+
+
+def test_an_older_version_has_its_rows(spark: SparkSession, tmp_path: Path) -> None:
+    table = table_in(tmp_path, partitioned=True)
+    table.create_if_missing(spark)
+    for number in (1, 2, 3):
+        table.publish(rows_of(spark, (DAYS[0], number), (DAYS[1], 10 * number)), DAYS[:2], 2)
+    for reader in (table, for_spark_alone(table)):
+        for version in (1, 2, 3):
+            found = reader.of_arrival_units(spark, DAYS[1:3], version).select("rows").collect()
+            assert [row.rows for row in found] == [10 * version]
+        assert reader.arrival_units(spark) == {*DAYS[:2]}
 
 
 @pytest.mark.long

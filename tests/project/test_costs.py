@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.support import costs
 
 COSTS = {
-    "day": {"queries": 26, "jobs": 36, "commits": 8},
+    "day": {"queries": 27, "jobs": 36, "commits": 8},
     "micro_batch": {"queries": 23, "jobs": 40, "commits": 5},
-    "correction": {"queries": 64, "jobs": 57, "commits": 7},
+    "correction": {"queries": 48, "jobs": 44, "commits": 7},
 }
 
 

@@ -53,6 +53,10 @@ class StagedTable:
         """Replaces the table's rows of some days; returns the version."""
         return self.table.publish(self.rows, days, self.row_count, self.gathered)
 
+    def replace(self, where: str) -> int:
+        """Replaces the table's rows that meet a condition; returns the version."""
+        return self.table.replace(self.rows, where, self.gathered)
+
     def publish_new(self, days: Sequence[date]) -> int:
         """Publishes the days that the table has no rows of; returns the version."""
         return self.table.publish_new(self.rows, days, self.row_count, self.gathered)
@@ -357,7 +361,4 @@ def _by_arrival_unit(rows: pa.Table) -> dict[date, int]:
 
 def published_days(job: Job, spark: SparkSession) -> list[date]:
     """The days of which a job's tables hold rows."""
-    arrival_units = (
-        table.read(spark).select("arrival_unit").distinct().collect() for table in job.tables
-    )
-    return sorted({row.arrival_unit for of_table in arrival_units for row in of_table})
+    return sorted(set().union(*(table.arrival_units(spark) for table in job.tables)))

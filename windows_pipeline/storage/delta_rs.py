@@ -73,14 +73,14 @@ def driver_can_reach(spark: SparkSession, location: str) -> bool:
     return location.startswith("/") and supports_folder(location) and shares_files(spark)
 
 
-def _opened(location: str) -> DeltaTable:
-    """Opens a table.
+def _opened(location: str, version: int | None = None) -> DeltaTable:
+    """Opens a table, at its newest version or another one.
 
     Raises:
         TableDamagedError: Its log cannot be read.
     """
     with damage_of(location, f"{location}/{LOG_FOLDER}"):
-        return DeltaTable(location)
+        return DeltaTable(location, version)
 
 
 def is_table(location: str) -> bool:
@@ -144,6 +144,7 @@ def data_files(
     arrival_units: Collection[date] | None = None,
     column: str | None = None,
     since_ms: int | None = None,
+    version: int | None = None,
 ) -> list[str] | None:
     """The paths of a table's files below its folder; None if files do not hold exactly its rows.
 
@@ -153,8 +154,9 @@ def data_files(
         column: A timestamp column. With `since_ms`, files are left out whose statistics say that
             all their values lie before it.
         since_ms: The instant, in milliseconds since 1970.
+        version: An older version; None for the newest.
     """
-    table = _opened(location)
+    table = _opened(location, version)
     if not files_hold_exact_rows(table):
         return None
     paths: list[str] = _files(table, arrival_units, column, since_ms)["path"].to_pylist()
@@ -333,24 +335,29 @@ def append(
 
 
 def replace_arrival_units(location: str, arrival_units: Sequence[date], new: pa.Table) -> int:
-    """Replaces all rows of some arrival units in one transaction; returns the new version.
+    """Replaces all rows of some arrival units in one transaction; see `replace`."""
+    listed = ", ".join(f"DATE '{arrival_unit}'" for arrival_unit in sorted(set(arrival_units)))
+    return replace(location, f"arrival_unit IN ({listed})", new)
+
+
+def replace(location: str, where: str, new: pa.Table) -> int:
+    """Replaces the rows that meet a condition in one transaction; returns the new version.
 
     Args:
         location: The table's folder.
-        arrival_units: The arrival units.
-        new: The new rows, with all columns, of these arrival units only.
+        where: The condition, as SQL over the table's columns.
+        new: The new rows, with all columns; all meet the condition.
 
     Raises:
         CommitFailedError: Another writer changed rows that this write had read.
     """
     table = _opened(location)
-    listed = ", ".join(f"DATE '{arrival_unit}'" for arrival_unit in sorted(set(arrival_units)))
     with damage_of(location):  # the write reads old rows, of shared files or for the change feed
         write_deltalake(
             table,
             new,
             mode="overwrite",
-            predicate=f"arrival_unit IN ({listed})",
+            predicate=where,
             post_commithook_properties=_NO_CHECKPOINT,
             writer_properties=_writer_properties(table, new.schema),
         )

@@ -62,19 +62,24 @@ class StoredTable(TableSpec):
         spark: SparkSession,
         arrival_units: Collection[date] | None = None,
         since_ms: int | None = None,
+        version: int | None = None,
     ) -> DataFrame:
-        """The rows of the newest version; call `Table.require` first.
+        """The rows; call `Table.require` first.
 
         Args:
             spark: The session.
             arrival_units: If given, rows of other arrival units may be left out.
             since_ms: If given, rows may be left out whose first column of `sorted_by` lies before
                 this instant (milliseconds since 1970).
+            version: An older version that followed this definition; None for the newest.
         """
         paths = None
         if self._is_found(spark):
-            paths = delta_rs.data_files(self.location, arrival_units, self.sorted_by[0], since_ms)
+            sorted_by = self.sorted_by[0]
+            paths = delta_rs.data_files(self.location, arrival_units, sorted_by, since_ms, version)
         if paths is None or len(paths) > _MOST_FILES:
+            if version is not None:
+                return self.read_version(spark, version)
             return spark.read.format("delta").load(self.location)
         if not paths:
             return small_frame(spark, [], self.schema)
@@ -86,12 +91,15 @@ class StoredTable(TableSpec):
         )
         return files.select(*[f"`{name}`" for name in self.schema.names])
 
-    def of_arrival_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        """The rows of some arrival units."""
-        return self.read(spark, arrival_units=days).where(in_arrival_units(days))
+    def of_arrival_units(
+        self, spark: SparkSession, days: Sequence[date], version: int | None = None
+    ) -> DataFrame:
+        """The rows of some arrival units; see `read`."""
+        found = self.read(spark, arrival_units=days, version=version)
+        return found.where(in_arrival_units(days))
 
     def read_version(self, spark: SparkSession, version: int) -> DataFrame:
-        """The rows of an older version."""
+        """The rows of an older version, with the columns that it had."""
         of_version = spark.read.format("delta").option("versionAsOf", version)
         return of_version.load(self.location)
 
@@ -131,14 +139,15 @@ class StoredTable(TableSpec):
         history = DeltaTable.forPath(spark, self.location).history(1)
         return int(history.select("version").collect()[0][0])
 
-    def arrival_units(self, spark: SparkSession, days: Sequence[date]) -> set[date]:
-        """Which of the given arrival units have rows."""
+    def arrival_units(self, spark: SparkSession, days: Sequence[date] | None = None) -> set[date]:
+        """The arrival units that have rows; only those among the given ones, if any are given."""
         if self.driver_can_reach(spark):
             with_rows = delta_rs.arrival_units_with_rows(
                 self.location, partitioned=self.partitioned
             )
-            return with_rows & set(days)
-        found = self.of_arrival_units(spark, days).select("arrival_unit").distinct().collect()
+            return with_rows if days is None else with_rows & set(days)
+        rows = self.read(spark) if days is None else self.of_arrival_units(spark, days)
+        found = rows.select("arrival_unit").distinct().collect()
         return {row.arrival_unit for row in found}
 
     def properties(self, spark: SparkSession) -> dict[str, str]:

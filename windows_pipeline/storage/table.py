@@ -231,7 +231,7 @@ class Table(StoredTable):
             return
         changes = "; ".join(definition_changes(stored, self.definition))
         pipeline = self.name.split("/")[0]
-        first = self._first_day(spark) if only_grace else None
+        first = min(self.arrival_units(spark), default=None) if only_grace else None
         correct = (
             ". Or correct the published results and list the changes: run the job "
             f"{pipeline}_correction, or: windows-pipeline correct {pipeline} --from {first} "
@@ -244,21 +244,13 @@ class Table(StoredTable):
             f"{'' if first is None else correct}"
         )
 
-    def _first_day(self, spark: SparkSession) -> date | None:
-        """The first arrival unit with rows; None if the table is empty."""
-        if self.driver_can_reach(spark):
-            arrival_units = delta_rs.arrival_units_with_rows(
-                self.location, partitioned=self.partitioned
-            )
-            return min(arrival_units, default=None)
-        first: date | None = self.read(spark).agg(F.min("arrival_unit")).collect()[0][0]
-        return first
-
-    def of_arrival_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
+    def of_arrival_units(
+        self, spark: SparkSession, days: Sequence[date], version: int | None = None
+    ) -> DataFrame:
         """The rows of some arrival units; none while `starts_over` holds."""
         if self.starts_over:
             return small_frame(spark, [], self.schema)
-        return super().of_arrival_units(spark, days)
+        return super().of_arrival_units(spark, days, version)
 
     @_named
     def publish(
@@ -352,13 +344,16 @@ class Table(StoredTable):
         return self.publish(rows.where(in_arrival_units(new)), new, row_count, gathered)
 
     @_named
-    def replace(self, rows: DataFrame, where: str) -> int:
+    def replace(self, rows: DataFrame, where: str, gathered: pa.Table | None = None) -> int:
         """Replaces the rows that meet a condition in one transaction; returns the newest version.
 
         Args:
             rows: The new rows, with the table's columns; all meet the condition.
             where: The condition, as SQL over the table's columns.
+            gathered: The same rows on the driver, if `gather` brought them there.
         """
+        if gathered is not None:
+            return self._retrying(lambda: delta_rs.replace(self.location, where, gathered))
         spark = rows.sparkSession
         write = (
             self._sorted(self._by_arrival_unit(rows))

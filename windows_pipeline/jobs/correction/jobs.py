@@ -20,7 +20,6 @@ from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.notifications import with_correction
 from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import apply_differences, differences
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.table import Table
@@ -94,7 +93,7 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
 
     def list_corrections(self, corrections: StagedTable) -> int:
         """Replaces the correction's rows; returns the version."""
-        return corrections.table.replace(corrections.rows, f"correction = {self.correction.number}")
+        return corrections.replace(f"correction = {self.correction.number}")
 
     def change_final_windows(
         self, spark: SparkSession, days: Sequence[date], final: StagedTable
@@ -105,9 +104,7 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         version = self.correction.final_version
-        return self.window_tables.final_windows.read_version(spark, version).where(
-            in_arrival_units(days)
-        )
+        return self.window_tables.final_windows.of_arrival_units(spark, days, version)
 
     def _corrections(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
@@ -155,7 +152,7 @@ class AlertsCorrection(InCorrection, AlertsJob):
 
     def _before(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         version = self.correction.alerts_version
-        return self.window_tables.alerts.read_version(spark, version).where(in_arrival_units(days))
+        return self.window_tables.alerts.of_arrival_units(spark, days, version)
 
     def _with_history(self, before: DataFrame, raised: DataFrame) -> DataFrame:
         """The alerts before the correction, some of them retracted, and the new alerts."""

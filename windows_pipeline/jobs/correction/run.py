@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -318,12 +319,12 @@ def corrected_by_day(
     counts: dict[date, dict[str, int]] = {}
     of_alerts = ((retracted, "alerts_retracted"), (raised, "alerts_raised"))
     changes = [
-        (listed, F.col("change")),
-        *((rows, F.lit(change)) for rows, change in of_alerts),
+        listed.select("arrival_unit", "change"),
+        *(rows.select("arrival_unit", F.lit(change)) for rows, change in of_alerts),
     ]
-    for rows, change in changes:
-        for day, name, count in _counted(rows.select("arrival_unit", change.alias("change"))):
-            counts.setdefault(day, {})[name] = count
+    every = reduce(DataFrame.union, changes).groupBy("arrival_unit", "change").count()
+    for day, name, count in every.collect():
+        counts.setdefault(day, {})[name] = count
     return {
         day: Corrected(
             {change: of_day[change] for change in _CHANGES if change in of_day},
@@ -332,10 +333,6 @@ def corrected_by_day(
         )
         for day, of_day in sorted(counts.items())
     }
-
-
-def _counted(rows: DataFrame) -> list[tuple[date, str, int]]:
-    return [tuple(row) for row in rows.groupBy("arrival_unit", "change").count().collect()]
 
 
 def _asked_days(
@@ -350,15 +347,14 @@ def _asked_days(
     Raises:
         ValueError: Nothing is published, or the days are not.
     """
-    published = tables.keyed_windows.read(spark).select("arrival_unit")
-    for table in (tables.final_windows, tables.late_records):
-        published = published.unionByName(table.read(spark).select("arrival_unit"))
-    earliest, latest = published.agg(F.min("arrival_unit"), F.max("arrival_unit")).collect()[0]
-    if earliest is None:
+    filled = (tables.keyed_windows, tables.final_windows, tables.late_records)
+    published = {day for table in filled for day in table.arrival_units(spark)}
+    if not published:
         raise ValueError(
             f"{tables.final_windows.name}: must have published days to correct, but has none; "
             f"compute them first: {tables.final_windows.what_fills}"
         )
+    earliest, latest = min(published), max(published)
     if unfinished is not None:  # may have left its last days without rows
         latest = max(latest, unfinished.last)
     start = first or earliest
