@@ -196,13 +196,17 @@ class Settings(BaseModel):
 
     def conf_for(self, records: int) -> dict[str, str]:
         """Returns Spark SQL's configuration for a run or micro-batch of that size."""
-        if records > _FEW_RECORDS:
+        if not self.are_few(records):
             return {}
         return {name: resolved(text) for name, text in self.small_batches.items()}
 
     def keeps_plans(self, records: int) -> bool:
         """Whether a run of that size caches rows with the plan that made them."""
-        return self.keep_plans or records > _FEW_RECORDS
+        return self.keep_plans or not self.are_few(records)
+
+    def are_few(self, records: int) -> bool:
+        """Whether planning a run of that size takes longer than its records."""
+        return records <= _FEW_RECORDS
 
 
 def load_settings(root: Path) -> Settings:

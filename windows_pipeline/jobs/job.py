@@ -28,6 +28,8 @@ from windows_pipeline.storage.table import Table
 
 _KEEPS_PLANS: ContextVar[bool] = ContextVar("_KEEPS_PLANS", default=True)
 """Whether cached rows of this thread's run keep the plan that made them."""
+_ARE_FEW: ContextVar[bool] = ContextVar("_ARE_FEW", default=False)
+"""Whether this thread's run is of few records."""
 
 RowCounts = dict[str, dict[date, int]]
 """The number of rows by table name and day; days without rows are left out."""
@@ -234,12 +236,14 @@ def cache_rows(rows: DataFrame) -> DataFrame:
 @contextmanager
 def sized_for(spark: SparkSession, settings: Settings, records: int) -> Iterator[None]:
     """Configures Spark and `cache_rows` for a run of a number of records."""
-    before = _KEEPS_PLANS.set(settings.keeps_plans(records))
+    keeps_plans = _KEEPS_PLANS.set(settings.keeps_plans(records))
+    are_few = _ARE_FEW.set(settings.are_few(records))
     try:
         with configured(spark, settings.conf_for(records)):
             yield
     finally:
-        _KEEPS_PLANS.reset(before)
+        _KEEPS_PLANS.reset(keeps_plans)
+        _ARE_FEW.reset(are_few)
 
 
 def publish_in_order(days: Sequence[date], staged: Sequence[StagedTable]) -> dict[str, int]:
@@ -286,7 +290,7 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
     try:
         batches = job.check_batches(spark, days, [staged.rows for staged in stage.tables], log)
         checks = validate(batches)
-        staged, rows = stage.counted(are_few=not _KEEPS_PLANS.get())
+        staged, rows = stage.counted(are_few=_ARE_FEW.get())
         stage.require_unchanged()  # before a check fails of it
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, staged) if passed else {}
