@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.support import costs
 
 COSTS = {
-    "day": {"queries": 27, "jobs": 36, "commits": 8},
-    "micro_batch": {"queries": 23, "jobs": 40, "commits": 5},
-    "correction": {"queries": 48, "jobs": 44, "commits": 7},
+    "day": {"queries": 27, "jobs": 25, "commits": 8},
+    "micro_batch": {"queries": 23, "jobs": 38, "commits": 5},
+    "correction": {"queries": 48, "jobs": 38, "commits": 7},
 }
 
 
