@@ -334,12 +334,6 @@ def append(
     _make_checkpoint_if_due(table, location)
 
 
-def replace_arrival_units(location: str, arrival_units: Sequence[date], new: pa.Table) -> int:
-    """Replaces all rows of some arrival units in one transaction; see `replace`."""
-    listed = ", ".join(f"DATE '{arrival_unit}'" for arrival_unit in sorted(set(arrival_units)))
-    return replace(location, f"arrival_unit IN ({listed})", new)
-
-
 def replace(location: str, where: str, new: pa.Table) -> int:
     """Replaces the rows that meet a condition in one transaction; returns the new version.
 

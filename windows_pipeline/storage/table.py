@@ -32,6 +32,8 @@ from windows_pipeline.text.problems import RefusedError
 
 R = TypeVar("R")
 P = ParamSpec("P")
+ROWS_OF_A_TASK = 10_000
+"""The most rows of a step that one task computes and sorts."""
 _DEFINITION = "windows_pipeline.definition"
 """The table property with the definition that the rows follow; comparisons use its digest."""
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
@@ -39,8 +41,6 @@ _DEFAULTS_OF: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionar
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _FILES_A_BATCH = 2
 """The most files that a micro-batch writes; maintenance joins them."""
-_ROWS_OF_A_TASK = 10_000
-"""The most rows that one task sorts."""
 _REBUILDING = "windows_pipeline.rebuilding"
 """The table property of an unfinished rebuild; its value says which step comes next."""
 _TO_BE_REPLACED, _REPLACED = "to be replaced", "replaced"
@@ -276,7 +276,7 @@ class Table(StoredTable):
         if row_count == 0 and self._can_write(spark):
             return self._replace_arrival_units(spark, days, arrow_schema(self.schema).empty_table())
         if row_count is not None and self.fits_in_driver(spark, row_count):
-            in_one_task = not self.partitioned or row_count <= _ROWS_OF_A_TASK
+            in_one_task = not self.partitioned or row_count <= ROWS_OF_A_TASK
             gathered = rows.coalesce(1) if in_one_task else rows.repartition("arrival_unit")
             new = delta_rs.fetch(self._sorted(gathered))
             if new is not None:
@@ -312,7 +312,7 @@ class Table(StoredTable):
     ) -> int:
         if not new.num_rows and not self.arrival_units(spark, days):
             return self.version(spark)
-        return self._retrying(lambda: delta_rs.replace_arrival_units(self.location, days, new))
+        return self._retrying(lambda: delta_rs.replace(self.location, arrival_units_sql(days), new))
 
     @_named
     def publish_new(
