@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.support import costs
 
 COSTS = {
-    "day": {"queries": 27, "jobs": 25, "commits": 8},
-    "micro_batch": {"queries": 23, "jobs": 38, "commits": 5},
-    "correction": {"queries": 48, "jobs": 38, "commits": 7},
+    "day": {"queries": 16, "jobs": 14, "commits": 8},
+    "micro_batch": {"queries": 16, "jobs": 28, "commits": 5},
+    "correction": {"queries": 40, "jobs": 30, "commits": 7},
 }
 
 

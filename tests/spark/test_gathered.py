@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tests.support.pipeline_texts import load_text
 from windows_pipeline.compat.local_frame import arrow_schema, small_frame
-from windows_pipeline.storage import gathered
 from windows_pipeline.storage.gathered import gather
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables
@@ -111,13 +110,12 @@ def test_published_rows_are_those_that_spark_publishes(
 
 
 def test_spark_writes_many_rows_and_what_the_driver_does_not_reach(
-    spark: SparkSession, tables: list[Table], monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tables: list[Table]
 ) -> None:
     table = tables[0]
     rows = rows_of(spark, table, *RECORDS)
     by_uri = replace(table, location=f"file:{table.location}")
     for other in (by_uri, replace(table, starts_over=True)):
         assert gather([(table, rows), (other, rows)]) is None
-    monkeypatch.setattr(gathered, "MOST_ROWS", len(RECORDS))
-    assert gather([(table, rows)]) is not None
-    assert gather([(table, rows.union(rows.limit(1)))]) is None
+    assert gather([(table, rows)], most_rows=len(RECORDS)) is not None
+    assert gather([(table, rows)], most_rows=len(RECORDS) - 1) is None

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import lru_cache, partial, reduce
+from functools import cache, partial, reduce
 from importlib import import_module
 from threading import Thread
 from typing import Any
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from windows_pipeline.compat.progress_bars import without_progress_bars
@@ -27,6 +28,8 @@ from windows_pipeline.text.values import cut, value_text
 # Great Expectations reads this variable when it is imported.
 os.environ["GX_ANALYTICS_ENABLED"] = "false"
 
+_BATCH, _ROWS = "_batch", "_rows"
+"""Columns of the verdicts: the number of the batch; how many of its rows have the verdict."""
 SAMPLE_ROWS = 10
 """The most failing rows that a result shows."""
 
@@ -97,6 +100,32 @@ class Check:
         """The column of the verdict that has the value of `within`."""
         return f"_value_{self.name}"
 
+    @property
+    def smallest(self) -> str:
+        """The column of `verdicts_of` that has the smallest value of `within`."""
+        return f"_smallest_{self.name}"
+
+    @property
+    def largest(self) -> str:
+        """The column of `verdicts_of` that has the largest value of `within`."""
+        return f"_largest_{self.name}"
+
+    @property
+    def broken(self) -> str:
+        """The column of `verdicts_of` that says how many rows break a rule with bounds."""
+        return f"_broken_{self.name}"
+
+    @property
+    def found_values(self) -> list[Column]:
+        """The columns `smallest`, `largest` and `broken` of rows with the same verdict."""
+        of_verdict = self.within and replace(self.within, value=f"`{self.value}`")
+        breaks = replace(self, failing=f"`{self.fails}`", within=of_verdict).breaks
+        return [
+            F.min(self.value).alias(self.smallest),
+            F.max(self.value).alias(self.largest),
+            F.count_if(F.expr(breaks)).alias(self.broken),
+        ]
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -150,8 +179,8 @@ class CheckResult:
         return self.failing_rows == 0
 
 
-def with_verdicts(rows: DataFrame, checks: Sequence[Check], *columns: str) -> DataFrame:
-    """The verdicts of rows, and the named columns of the rows beside them."""
+def with_verdicts(rows: DataFrame, checks: Sequence[Check], *columns: str | Column) -> DataFrame:
+    """The verdicts of rows, and some columns of the rows beside them."""
     verdicts = {name: of_row for check in checks for name, of_row in check.verdict.items()}
     return rows.select(*columns, *(of_row.alias(name) for name, of_row in verdicts.items()))
 
@@ -163,58 +192,83 @@ def import_ahead() -> None:
 
 
 def validate(batches: Sequence[Batch]) -> list[CheckResult]:
-    """Runs the checks of a table's batches in one validation, in their order.
-
-    Great Expectations judges the verdicts of all rows in two queries; failing rows are fetched only
-    where there are any.
-
-    Raises:
-        RuntimeError: Great Expectations could not judge a check.
-    """
+    """Runs the checks of a table's batches in one validation, in their order; see `judge`."""
     if not batches:
         return []
+    with verdicts_of(batches) as verdicts:
+        found = verdicts.toArrow()
+    return judge(batches, found)
+
+
+@contextmanager
+def verdicts_of(batches: Sequence[Batch]) -> Iterator[DataFrame]:
+    """The verdicts of all rows of some batches, for `judge`; to be computed within the block.
+
+    Rows of a batch and an arrival unit that have the same verdict are one row, with their number
+    and, where a value has bounds, with the smallest and the largest value.
+    """
+    checks = [check for batch in batches for check in batch.checks]
+    bounded = [check for check in checks if check.within is not None]
+    judged = [_verdicts(number, batch) for number, batch in enumerate(batches)]
+    rows = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), judged)
+    same = set(rows.columns) - {check.value for check in bounded}
+    found = [column for check in bounded for column in check.found_values]
     with ExitStack() as cached:
         for batch in batches:
             if batch.shared is not None:
                 cached.enter_context(_persisted(batch.shared))
-        with_numbers = [_with_numbers(batch) for batch in batches]
-        judged = [_verdicts(batch) for batch, _ in with_numbers]
-        verdicts = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), judged)
-        # Great Expectations counts the rows before it judges them.
-        cached.enter_context(_persisted(verdicts))
-        failed = _failed([check for batch in batches for check in batch.checks], verdicts)
-        counts = _failing_rows(verdicts, failed)
+        yield rows.groupBy(*sorted(same)).agg(F.count("*").alias(_ROWS), *found)
+
+
+def judge(batches: Sequence[Batch], verdicts: pa.Table) -> list[CheckResult]:
+    """The results of the checks of some batches, in their order.
+
+    Great Expectations judges the verdicts; failing rows are fetched only where there are any.
+
+    Args:
+        batches: The batches.
+        verdicts: The rows of `verdicts_of`.
+
+    Raises:
+        RuntimeError: Great Expectations could not judge a check.
+    """
+    failed = _failed([check for batch in batches for check in batch.checks], verdicts)
+    rows = verdicts.to_pylist()
     results: list[CheckResult] = []
-    for batch, numbers in with_numbers:
-        of_batch = [check for check in batch.checks if check in failed]
-        samples = _samples(batch, of_batch)
+    for number, batch in enumerate(batches):
+        of_batch = [row for row in rows if row[_BATCH] == number]
+        numbers = _numbers(batch, of_batch)
+        samples = _samples(batch, [check for check in batch.checks if check in failed])
         for check in batch.checks:
-            by_day = counts.get(check.name, {})
-            failing_rows, shown = sum(by_day.values()), samples.get(check.name, [])
-            days = {day: rows for day, rows in by_day.items() if day is not None}
-            result = CheckResult(check, failing_rows, shown, days, numbers)
+            by_day = _failing_rows(check, of_batch) if check in failed else {}
+            shown = samples.get(check.name, [])
+            days = {day: count for day, count in by_day.items() if day is not None}
+            result = CheckResult(check, sum(by_day.values()), shown, days, numbers)
             results.append(_with_changes(result, batch.changes))
     return results
 
 
-def _verdicts(batch: Batch) -> DataFrame:
-    """The verdicts of a batch's rows, with the arrival unit of rows that have one."""
+def _verdicts(number: int, batch: Batch) -> DataFrame:
+    """The verdicts of a batch's rows, with its number, their arrival units and their numbers."""
     rows = batch.rows if batch.verdicts is None else batch.verdicts
-    columns = [name for name in ("arrival_unit",) if name in rows.columns]
+    of_rows = [name for name in ("arrival_unit",) if name in rows.columns]
+    numbers = [F.col(name).cast("bigint").alias(_number(name)) for name in batch.numbers]
+    columns: list[str | Column] = [F.lit(number).alias(_BATCH), *of_rows, *numbers]
     if batch.verdicts is None:
         return with_verdicts(rows, batch.checks, *columns)
     return rows.select(*columns, *(name for check in batch.checks for name in check.verdict))
 
 
-def _failed(checks: Sequence[Check], verdicts: DataFrame) -> list[Check]:
+def _failed(checks: Sequence[Check], verdicts: pa.Table) -> list[Check]:
     """The checks that do not hold for all rows, as Great Expectations judges them."""
     # The import takes seconds, so it happens here or in `import_ahead`.
     import great_expectations as gx
 
-    asset = _any_frame(verdicts.sparkSession)
     rules = [rule for check in checks for rule in _expectations(check)]
-    rows = asset.get_batch(asset.build_batch_request({"dataframe": verdicts}))
-    # More than a yes or no would be a query for each expectation.
+    judged = verdicts.select([rule.column for rule in rules])
+    request = {"dataframe": judged.to_pandas(integer_object_nulls=True)}
+    asset = _any_frame()
+    rows = asset.get_batch(asset.build_batch_request(request))
     suite = gx.ExpectationSuite("rules", expectations=rules)
     outcome = rows.validate(suite, result_format="BOOLEAN_ONLY")
     for result in outcome.results:
@@ -228,31 +282,40 @@ def _expectations(check: Check) -> Iterator[Any]:
 
     named: dict[str, Any] = {"meta": {"check": check.name}, "description": check.description}
     yield expectations.ExpectColumnValuesToBeInSet(column=check.fails, value_set=[False], **named)
-    if check.within is not None:
-        yield expectations.ExpectColumnValuesToBeBetween(
-            column=check.value, min_value=check.within.least, max_value=check.within.most, **named
-        )
+    if check.within is None:
+        return
+    between = partial(expectations.ExpectColumnValuesToBeBetween, **named)
+    if check.within.least is not None:
+        yield between(column=check.smallest, min_value=check.within.least)
+    if check.within.most is not None:
+        yield between(column=check.largest, max_value=check.within.most)
 
 
-def _failing_rows(
-    verdicts: DataFrame, failed: Sequence[Check]
-) -> dict[str, dict[date | None, int]]:
-    """The number of failing rows by check and arrival unit (None for rows without one)."""
-    if not failed:
-        return {}
-    counts = [F.count_if(_breaks(check)).alias(check.name) for check in failed]
-    unit = F.col("arrival_unit") if "arrival_unit" in verdicts.columns else F.lit(None)
-    rows = verdicts.groupBy(unit.alias("arrival_unit")).agg(*counts).collect()
+def _failing_rows(check: Check, verdicts: Sequence[Mapping[str, Any]]) -> dict[date | None, int]:
+    """The number of rows that break a check by arrival unit (None for rows without one)."""
+    found: dict[date | None, int] = defaultdict(int)
+    for row in verdicts:
+        if check.within is not None:
+            found[row.get("arrival_unit")] += row[check.broken]
+        elif row[check.fails]:
+            found[row.get("arrival_unit")] += row[_ROWS]
+    return {day: count for day, count in found.items() if count}
+
+
+def _numbers(batch: Batch, verdicts: Sequence[Mapping[str, Any]]) -> dict[date, dict[str, int]]:
+    """A batch's numbers of each arrival unit."""
     return {
-        check.name: {row["arrival_unit"]: row[check.name] for row in rows if row[check.name]}
-        for check in failed
+        row["arrival_unit"]: {
+            name: row[_number(name)] for name in batch.numbers if row[_number(name)] is not None
+        }
+        for row in verdicts
+        if batch.numbers
     }
 
 
-def _breaks(check: Check) -> Column:
-    """The condition that a row's verdict is that it breaks the rule."""
-    of_verdict = check.within and replace(check.within, value=f"`{check.value}`")
-    return F.expr(replace(check, failing=f"`{check.fails}`", within=of_verdict).breaks)
+def _number(name: str) -> str:
+    """The column of the verdicts that has a number of a batch."""
+    return f"_number_{name}"
 
 
 def _samples(batch: Batch, failed: Sequence[Check]) -> dict[str, list[dict[str, str]]]:
@@ -296,46 +359,15 @@ def _change(row: Row, key: Sequence[str]) -> dict[str, str]:
     return {**shown, "change": row["change"]}
 
 
-def _with_numbers(batch: Batch) -> tuple[Batch, dict[date, dict[str, int]]]:
-    """A batch and its numbers of each arrival unit.
-
-    A batch with numbers has few rows, so the driver computes them once, for both.
-    """
-    if not batch.numbers:
-        return batch, {}
-    rows = batch.rows.toArrow()
-    columns = rows.select(["arrival_unit", *batch.numbers]).to_pylist()
-    numbers = {row.pop("arrival_unit"): row for row in columns}
-    return replace(batch, rows=_local(batch.rows, rows)), {
-        arrival_unit: {
-            name: int(value) for name, value in of_arrival_unit.items() if value is not None
-        }
-        for arrival_unit, of_arrival_unit in numbers.items()
-    }
-
-
-@lru_cache(maxsize=2)
-def _any_frame(_session: SparkSession) -> Any:
-    """The asset by which Great Expectations accepts frames of a session; slow to make, so cached.
-
-    Great Expectations takes the session that is active when the asset is made, so each session
-    has an asset of its own.
-    """
+@cache
+def _any_frame() -> Any:
+    """The asset by which Great Expectations accepts frames; slow to make, so cached."""
     import great_expectations as gx
 
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     without_progress_bars(context)
-    # The data source would persist the whole batch by default.
-    source = context.data_sources.add_spark("spark", persist=False)
-    return source.add_dataframe_asset("rows")
-
-
-def _local(frame: DataFrame, rows: pa.Table) -> DataFrame:
-    """The computed rows of a frame as a frame."""
-    # Spark refuses a column of lists without chunks.
-    known = rows if rows.num_rows else rows.schema.empty_table()
-    return frame.sparkSession.createDataFrame(known)
+    return context.data_sources.add_pandas("pandas").add_dataframe_asset("verdicts")
 
 
 def _checked(result: Any) -> str:

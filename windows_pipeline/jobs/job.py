@@ -17,7 +17,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
-from windows_pipeline.checks.run import Batch, Check, CheckResult, import_ahead, validate
+from windows_pipeline.checks.run import (
+    Batch,
+    Check,
+    CheckResult,
+    import_ahead,
+    judge,
+    validate,
+    verdicts_of,
+)
 from windows_pipeline.compat.local_frame import small_table
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.incremental.arrival_units import Facts
@@ -78,23 +86,32 @@ class Stage:
     cached: list[DataFrame]
     require_unchanged: Callable[[], None] = lambda: None
 
-    def counted(self, *, are_few: bool = False) -> tuple[Stage, RowCounts]:
-        """The same stage with the number of rows of each table, and the rows by table and day.
+    def collected(
+        self, verdicts: DataFrame, *, are_few: bool = False
+    ) -> tuple[Stage, RowCounts, pa.Table]:
+        """The same stage with the number of rows of each table.
 
         Args:
-            are_few: Whether to try to bring the rows to the driver: they are then counted there.
+            verdicts: Rows to collect besides.
+            are_few: Whether to try to bring all rows to the driver in one query.
+
+        Returns:
+            The stage, the rows by table and day, and the rows of `verdicts`.
         """
-        found = gather([(staged.table, staged.rows) for staged in self.tables]) if are_few else None
+        new = [(staged.table, staged.rows) for staged in self.tables]
+        found = gather(new, [verdicts]) if are_few else None
         if found is None:
             tables, frames = self.tables, {new.table.name: new.rows for new in self.tables}
+            judged = verdicts.toArrow()
             counts = rows_by_arrival_unit(frames)
         else:
-            pairs = zip(self.tables, found, strict=True)
+            *gathered, judged = found
+            pairs = zip(self.tables, gathered, strict=True)
             tables = [replace(staged, gathered=rows) for staged, rows in pairs]
             names = [staged.table.name for staged in tables]
-            counts = dict(zip(names, map(_by_arrival_unit, found), strict=True))
+            counts = dict(zip(names, map(_by_arrival_unit, gathered), strict=True))
         counted = [replace(new, row_count=sum(counts[new.table.name].values())) for new in tables]
-        return replace(self, tables=counted), counts
+        return replace(self, tables=counted), counts, judged
 
 
 @dataclass(frozen=True)
@@ -289,8 +306,9 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
     stage = job.stage(spark, days, log)
     try:
         batches = job.check_batches(spark, days, [staged.rows for staged in stage.tables], log)
-        checks = validate(batches)
-        staged, rows = stage.counted(are_few=_ARE_FEW.get())
+        with verdicts_of(batches) as verdicts:
+            staged, rows, judged = stage.collected(verdicts, are_few=_ARE_FEW.get())
+        checks = judge(batches, judged)
         stage.require_unchanged()  # before a check fails of it
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, staged) if passed else {}

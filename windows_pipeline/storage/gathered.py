@@ -1,4 +1,4 @@
-"""Brings the new rows of several tables to the driver in one query."""
+"""Brings the new rows of several tables, and other rows, to the driver in one query."""
 
 from __future__ import annotations
 
@@ -13,51 +13,63 @@ from pyspark.sql import types as T
 
 from windows_pipeline.compat.local_frame import arrow_schema
 from windows_pipeline.storage import delta_rs
-from windows_pipeline.storage.table import Table
-
-MOST_ROWS = 10_000
-"""The most rows that are gathered: one task computes them."""
+from windows_pipeline.storage.table import ROWS_OF_A_TASK, Table
 
 
-def gather(new: Sequence[tuple[Table, DataFrame]]) -> list[pa.Table] | None:
-    """Collects new rows of tables, as their files will hold them.
+def gather(
+    new: Sequence[tuple[Table, DataFrame]],
+    more: Sequence[DataFrame] = (),
+    most_rows: int = ROWS_OF_A_TASK,
+) -> list[pa.Table] | None:
+    """Collects new rows of tables, as their files will hold them, and the rows of other frames.
 
     Args:
         new: The tables, each with rows that have its columns.
+        more: Frames whose rows are collected as they are.
+        most_rows: The most rows to collect; one task computes them.
 
     Returns:
-        The rows of each table, sorted. None if Spark is to write them: they are more than
-        `MOST_ROWS` or exceed Spark's limit of results, or the driver cannot write a table.
+        The rows of each table, sorted, and those of each other frame. None if Spark is to write
+        the tables: all rows are more than `most_rows` or exceed Spark's limit of results, or the
+        driver cannot write a table.
     """
     if not all(table.is_written_by_driver(rows.sparkSession) for table, rows in new):
         return None
+    schemas = [*(table.schema for table, _ in new), *(rows.schema for rows in more)]
+    frames = [*(rows for _, rows in new), *more]
     marked = [
-        rows.select(F.lit(number).alias("table"), _struct(table).alias(f"of_{number}"))
-        for number, (table, rows) in enumerate(new)
+        rows.select(F.lit(number).alias("table"), _struct(schema).alias(f"of_{number}"))
+        for number, (rows, schema) in enumerate(zip(frames, schemas, strict=True))
     ]
     every = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), marked)
-    found = delta_rs.fetch(every.coalesce(1).limit(MOST_ROWS + 1))
-    if found is None or found.num_rows > MOST_ROWS:
+    found = delta_rs.fetch(every.coalesce(1).limit(most_rows + 1))
+    if found is None or found.num_rows > most_rows:
         return None
-    return [
-        _sorted(table, found.filter(pc.equal(found["table"], number))[f"of_{number}"])
-        for number, (table, _) in enumerate(new)
+    collected = [
+        _flat(found.filter(pc.equal(found["table"], number))[f"of_{number}"], schema)
+        for number, schema in enumerate(schemas)
     ]
+    tables = [table for table, _ in new]
+    return [*map(_sorted, tables, collected), *collected[len(tables) :]]
 
 
-def _struct(table: Table) -> Column:
-    """A row of the table. In rows of other tables it is null, so all its fields may be."""
-    fields = [T.StructField(field.name, field.dataType) for field in table.schema]
-    return F.struct(*table.schema.names).cast(T.StructType(fields))
+def _struct(schema: T.StructType) -> Column:
+    """A row of a frame. In rows of other frames it is null, so all its fields may be."""
+    fields = [T.StructField(field.name, field.dataType) for field in schema]
+    return F.struct(*[F.col(f"`{name}`") for name in schema.names]).cast(T.StructType(fields))
 
 
-def _sorted(table: Table, rows: pa.ChunkedArray) -> pa.Table:
-    """The rows of structs, in the order in which the table's files hold them."""
+def _flat(rows: pa.ChunkedArray, schema: T.StructType) -> pa.Table:
+    """The rows of structs."""
     columns = rows.combine_chunks().flatten()
-    found = pa.Table.from_arrays(columns, table.schema.names).cast(arrow_schema(table.schema))
-    order = pa.table({name: _column(found, name) for name in ("arrival_unit", *table.sorted_by)})
+    return pa.Table.from_arrays(columns, schema.names).cast(arrow_schema(schema))
+
+
+def _sorted(table: Table, rows: pa.Table) -> pa.Table:
+    """Rows in the order in which the table's files hold them."""
+    order = pa.table({name: _column(rows, name) for name in ("arrival_unit", *table.sorted_by)})
     by = [(name, "ascending") for name in order.column_names]
-    return found.take(pc.sort_indices(order, sort_keys=by, null_placement="at_start"))
+    return rows.take(pc.sort_indices(order, sort_keys=by, null_placement="at_start"))
 
 
 def _column(rows: pa.Table, name: str) -> pa.ChunkedArray:
