@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from windows_pipeline.settings_problems import report
-from windows_pipeline.text.locations import resolve
+from windows_pipeline.text.locations import resolve, use_storage_options
 from windows_pipeline.text.problems import ConfigError, RefusedError
 from windows_pipeline.text.references import ReferringText, refers, resolved
 from windows_pipeline.text.yaml_text import read_yaml
@@ -45,7 +45,7 @@ _EXCLUDES = (
     "org.apache.hadoop:*,org.apache.parquet:*,org.apache.spark:spark-tags_*,"
     "org.roaringbitmap:*,org.scala-lang*:*,org.slf4j:*,org.xerial.snappy:*"
 )
-_SECRETS = (("spark",), ("small_batches",))
+_SECRETS = (("spark",), ("small_batches",), ("storage_options",))
 """Fields that may hold passwords and tokens; no error shows a value below these fields."""
 _SETTINGS_FILE = "the settings, such as 'warehouse: warehouse'"
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -75,13 +75,16 @@ class NoSettingsError(SettingsError):
 class Settings(BaseModel):
     """The settings of one installation.
 
-    Values of `spark`, `small_batches` and `packages` may refer to environment variables, and are
-    texts with these references: `spark_conf` and `conf_for` have the variables' values.
+    Values of `spark`, `small_batches`, `packages` and `storage_options` may refer to environment
+    variables, and are texts with these references: `spark_conf`, `conf_for` and
+    `text.locations.storage_options` have the variables' values.
 
     Attributes:
         warehouse: The folder or object-store URI that holds every table.
         pipelines: The folder of pipeline files.
         landing: The folder or URI that relative paths of sources start at.
+        storage_options: How deltalake reaches the tables of a warehouse that is a URI, without
+            Spark, by deltalake's own keys; None if only Spark reads them.
         arrival_ranges: How many tasks sort the records of a run or micro-batch by arrival. By
             default one task per arrival unit and source partition, or more where one of these has
             more than 100 MB; in a stream without an arrival column one task per file.
@@ -108,6 +111,7 @@ class Settings(BaseModel):
     warehouse: str
     pipelines: Path
     landing: str
+    storage_options: dict[str, ReferringText] | None = None
     arrival_ranges: PositiveInt | None = None
     dagster_home: Path | None = None
     packages: tuple[ReferringText, ...] = ()
@@ -225,9 +229,12 @@ def load_settings(root: Path) -> Settings:
         settings = _read_settings(path)
     except ConfigError as error:
         raise SettingsError(str(error)) from None
+    warehouse = resolve(settings.warehouse, path.parent)
+    if settings.storage_options is not None:
+        use_storage_options(warehouse, settings.storage_options)
     return settings.model_copy(
         update={
-            "warehouse": resolve(settings.warehouse, path.parent),
+            "warehouse": warehouse,
             "landing": resolve(settings.landing, path.parent),
             "pipelines": path.parent / settings.pipelines,
             "modules": tuple(_module_file(path, str(name)) for name in settings.modules),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from tests.support.pipeline_texts import FLIGHTS, changed, load_text, of_kind
@@ -19,7 +20,7 @@ from windows_pipeline.query.stored_window import FoundWindows
 from windows_pipeline.query.tables.keys import KeyRange
 from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
 from windows_pipeline.query.tables.spark import SparkTables
-from windows_pipeline.query.tables.wanted_files import Wanted
+from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
 from windows_pipeline.storage.schemas import TableColumn
 
@@ -166,3 +167,45 @@ def test_keys_of_each_type_are_found(
         assert found[0] == found[1]
         sizes.append(len(found[0]))
     assert sizes == [*[1] * len(keys), 3, len(keys) - 1, 3]
+
+
+def test_deletion_vectors_and_renamed_columns_are_read_without_spark(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """The log does not say how many rows are left."""
+    columns = (
+        TableColumn("arrival_unit", "date", ""),
+        TableColumn("key", "string", ""),
+        TableColumn("window_end", "timestamp", ""),
+        TableColumn("n", "bigint", ""),
+    )
+    spec = TableSpec("p/w/t", "", str(tmp_path / "t"), columns, ("window_end", "key"), {})
+    rows = [
+        {"arrival_unit": date(2013, 1, 1 + day), "key": key, "window_end": at(day), "n": day}
+        for day in range(2)
+        for key in KEYS
+    ]
+    write_rows(spec, rows)
+    assert LocalTable(spec).row_count == 2 * len(KEYS)
+    name = f"delta.`{spec.location}`"
+    mapped = "'delta.columnMapping.mode' = 'name', 'delta.enableDeletionVectors' = 'true'"
+    spark.sql(
+        f"ALTER TABLE {name} SET TBLPROPERTIES ("
+        f"{mapped}, 'delta.minReaderVersion' = '3', 'delta.minWriterVersion' = '7')"
+    )
+    spark.sql(f"ALTER TABLE {name} RENAME COLUMN n TO m")
+    spark.sql(f"DELETE FROM {name} WHERE key = 'a' AND m = 1")  # noqa: S608  of the test
+    names = "arrival_unit date, key string, window_end timestamp, m bigint"
+    added = spark.createDataFrame([(date(2013, 1, 3), "b", at(2), 2)], names)
+    added.write.format("delta").mode("append").save(spec.location)
+    assert DeltaTable(spec.location).deletion_vectors().read_all().num_rows == 1
+    without, by_spark = LocalTable(spec), SparkTables(spark)(spec)
+    assert (without.days, without.row_count) == (by_spark.days, None)
+    one = without.key.one("a", "key")
+    for wanted in (Wanted(), Wanted(one), Wanted(times={"window_end": Span(60_000_000, None)})):
+        found = [
+            sorted((row["key"], row["m"]) for row in table.read(wanted).to_pylist())
+            for table in (without, by_spark)
+        ]
+        assert found[0] == found[1]
+    assert without.read(Wanted(one))["m"].to_pylist() == [0]

@@ -107,7 +107,7 @@ def test_an_error_says_which_type_an_option_must_have(tmp_path: Path, value: str
 
 
 @pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("root", ["spark", "small_batches"])
+@pytest.mark.parametrize("root", ["spark", "small_batches", "storage_options"])
 def test_a_secret_of_the_settings_is_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, value: str
 ) -> None:

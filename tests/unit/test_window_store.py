@@ -37,7 +37,7 @@ from windows_pipeline.query import WindowStore
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
 from windows_pipeline.query.tables.keys import KeyRange
 from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
-from windows_pipeline.query.tables.wanted_files import Wanted
+from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage.catalog import (
     TableSpec,
     firing_tables,

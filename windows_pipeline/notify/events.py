@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.query.tables.local import LocalTable, NoTableError
-from windows_pipeline.query.tables.wanted_files import Wanted
+from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
+from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage import catalog
 from windows_pipeline.text.values import as_json
 
@@ -159,7 +159,16 @@ def event_tables(
 
 
 def opened_table(spec: catalog.TableSpec) -> LocalTable | None:
-    """The newest version of a table; None if the table does not exist."""
+    """The newest version of a table; None if the table does not exist.
+
+    Raises:
+        UnreadableTableError: The table does not lie in a local folder.
+    """
+    if not spec.location.startswith("/"):
+        raise UnreadableTableError(
+            f"{spec.name}: must lie in a local folder, as the log of what was sent does, and lies "
+            f"in {spec.location}; read the table with Spark"
+        )
     try:
         return LocalTable(spec)
     except NoTableError:

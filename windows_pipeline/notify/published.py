@@ -18,28 +18,45 @@ import pyarrow as pa
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import Event, Row, event_tables, opened_table
-from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
-from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
-from windows_pipeline.storage.files.damage import LOG_FOLDER, TableDamagedError
+from windows_pipeline.storage.files.damage import LOG_FOLDER, TableDamagedError, open_data_file
 
 _COMMIT = f"{'[0-9]' * 20}.json"
 
 
-class _Added(NamedTuple):
-    """A file that a commit added to a table with rows that are new, or written again."""
+class _File(NamedTuple):
+    """A file that a commit added to a table with rows that are new, or written again.
+
+    Attributes:
+        at: When the commit was made.
+        path: The file.
+        day: Its arrival day; None if days share files.
+    """
 
     at: datetime
-    table: LocalTable
+    path: Path
+    day: date | None
+
+
+class _Added(NamedTuple):
+    """A file, with the table's columns, and what makes an event of a row."""
+
+    file: _File
+    schema: pa.Schema
     event_of: Callable[[Row], Event]
-    file: FileEntry
 
     def ids(self) -> list[str]:
-        """The ids of its rows; none if the table had other columns then."""
+        """The ids of its rows; none if it cannot be read."""
         try:
-            rows = self.table.read(Wanted(), [self.file])
-        except (TableDamagedError, UnreadableTableError):
+            # The file may be of an older version only, so the table does not have it.
+            with open_data_file(str(self.file.path.parent), str(self.file.path)) as opened:
+                there = [field for field in self.schema if field.name in opened.schema_arrow.names]
+                rows = opened.read([field.name for field in there], use_threads=False)
+        except TableDamagedError:
             return []
-        return [self.event_of(row).id for row in rows.to_pylist()]
+        others = {**dict.fromkeys(self.schema.names), "arrival_unit": self.file.day}
+        return [
+            self.event_of({**others, **row}).id for row in rows.cast(pa.schema(there)).to_pylist()
+        ]
 
 
 class Published:
@@ -57,7 +74,7 @@ class Published:
         if day not in self._of_days:
             found: dict[str, datetime] = {}
             for added in self._added:
-                if added.file.day is None or added.file.day.as_py() == day:
+                if added.file.day in (None, day):
                     for id_ in added.ids():
                         found.setdefault(id_, added.at)
             self._of_days[day] = found
@@ -66,14 +83,14 @@ class Published:
     @cached_property
     def _added(self) -> list[_Added]:
         return [
-            _Added(at, table, event_of, file)
+            _Added(file, table.schema, event_of)
             for spec, event_of in event_tables(self._pipeline, self._warehouse)
             if (table := opened_table(spec)) is not None
-            for at, file in _added_files(Path(spec.location))
+            for file in _added_files(Path(spec.location))
         ]
 
 
-def _added_files(folder: Path) -> Iterator[tuple[datetime, FileEntry]]:
+def _added_files(folder: Path) -> Iterator[_File]:
     """The files that commits added with new rows, and that were not deleted since, in order."""
     for path in sorted((folder / LOG_FOLDER).glob(_COMMIT)):
         try:
@@ -82,10 +99,10 @@ def _added_files(folder: Path) -> Iterator[tuple[datetime, FileEntry]]:
             continue
         at = [_committed(action["commitInfo"]) for action in actions if "commitInfo" in action]
         for add in (action["add"] for action in actions if "add" in action):
-            file = unquote(add["path"])
+            file = folder / unquote(add["path"])
             # Maintenance joins files without new rows, and deletes those that no version needs.
-            if at and add["dataChange"] and (folder / file).exists():
-                yield at[0], FileEntry(file, _day(add), None, {}, {})
+            if at and add["dataChange"] and file.exists():
+                yield _File(at[0], file, _day(add))
 
 
 def _committed(info: dict[str, Any]) -> datetime:
@@ -93,6 +110,6 @@ def _committed(info: dict[str, Any]) -> datetime:
     return datetime.fromtimestamp(at / 1_000, UTC)
 
 
-def _day(add: dict[str, Any]) -> pa.Scalar | None:
+def _day(add: dict[str, Any]) -> date | None:
     text = add["partitionValues"].get("arrival_unit")
-    return None if text is None else pa.scalar(date.fromisoformat(text), pa.date32())
+    return None if text is None else date.fromisoformat(text)

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from windows_pipeline.query.tables.arrow_values import python_rows
 from windows_pipeline.query.tables.keys import KEY
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.readable import OpenTable, ReadableTable
-from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
+from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage.catalog import window_tables
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.values import as_json, key_text
@@ -165,12 +165,11 @@ def alert_named(
 
 
 def _alerts_of(table: ReadableTable, pipeline: Pipeline, windows_name: str) -> Iterator[FoundAlert]:
-    """The alerts of a table, file by file, the newest arrival days first."""
+    """The alerts of a table, the newest arrival days first."""
     row_key = pipeline.windows[windows_name].row_key
-    wanted = Wanted()
     columns = [*_columns(row_key), "severity", "retracted_by"]
-    for file in sorted(table.files(wanted), key=_day, reverse=True):
-        for alert in python_rows(table.read(wanted, [file], columns)):
+    for day in sorted(table.days, reverse=True):
+        for alert in python_rows(table.read(Wanted(days=frozenset((day,))), columns)):
             yield FoundAlert(
                 alert_id(pipeline.name, windows_name, row_key, alert),
                 windows_name,
@@ -182,10 +181,6 @@ def _alerts_of(table: ReadableTable, pipeline: Pipeline, windows_name: str) -> I
                 alert["severity"],
                 alert["retracted_by"],
             )
-
-
-def _day(file: FileEntry) -> date:
-    return date.min if file.day is None else file.day.as_py()
 
 
 def _columns(row_key: Sequence[str]) -> list[str]:

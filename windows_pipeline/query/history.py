@@ -11,7 +11,7 @@ from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.query.tables.arrow_values import python_rows
 from windows_pipeline.query.tables.local import NoTableError
 from windows_pipeline.query.tables.readable import OpenTable
-from windows_pipeline.query.tables.wanted_files import Wanted
+from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage.catalog import TableSpec
 
 

@@ -14,7 +14,7 @@ from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.query.tables.keys import KeyColumn, KeyRange
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.readable import OpenTable, RowFilter
-from windows_pipeline.query.tables.wanted_files import Span
+from windows_pipeline.query.tables.wanted import Span
 from windows_pipeline.windows import SessionWindows
 
 _MOST_ROWS = 250_000

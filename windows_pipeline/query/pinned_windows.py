@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from windows_pipeline.query.tables.arrival_days import Watermarks, log_parts
 from windows_pipeline.query.tables.keys import KEY, in_order
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.readable import OpenTable
-from windows_pipeline.query.tables.wanted_files import FileEntry, Span, Wanted
+from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import (
     TableSpec,
     firing_tables,
@@ -116,16 +116,15 @@ class PinnedWindows:
         return FoundWindows(schema, lambda: self._portions(wanted, backward=backward), aggregates)
 
     def _portions(self, wanted: Wanted, *, backward: bool) -> Iterator[pa.Table]:
-        files = self.table.files(wanted)
         by_end = length_us(self._windows) is not None
-        in_order = portions_of(self.table, wanted, files, self._most_rows, by_end=by_end)
+        in_order = portions_of(self.table, wanted, self._most_rows, by_end=by_end)
         for part in reversed(list(in_order)) if backward else in_order:
-            rows = self._rows(part, files)
+            rows = self._rows(part)
             if rows.num_rows:
                 yield self._ordered(rows, backward=backward)
 
-    def _rows(self, wanted: Wanted, files: Sequence[FileEntry]) -> pa.Table:
-        rows = self.table.read(wanted, files)
+    def _rows(self, wanted: Wanted) -> pa.Table:
+        rows = self.table.read(wanted)
         if self._which == "current":
             is_session = isinstance(self._windows.spec, SessionWindows)
             rows = current_windows(rows, self._windows.window_key, of_sessions=is_session)

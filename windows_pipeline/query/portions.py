@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from windows_pipeline.query.tables.keys import KEY, KeyColumn, KeyRange, flattened
 from windows_pipeline.query.tables.readable import ReadableTable
-from windows_pipeline.query.tables.wanted_files import FileEntry, Span, Wanted
+from windows_pipeline.query.tables.wanted import Part, Span, Wanted
 
 _END = "window_end"
 _Parts = tuple[Any, ...]
@@ -23,7 +23,6 @@ _Parts = tuple[Any, ...]
 def portions_of(
     table: ReadableTable,
     wanted: Wanted,
-    files: Sequence[FileEntry],
     most_rows: int,
     *,
     by_end: bool,
@@ -33,36 +32,36 @@ def portions_of(
     Args:
         table: The table.
         wanted: The wanted rows.
-        files: The files that may have them.
         most_rows: How many rows a portion should have at most; a key, or an instant, with more rows
             is one portion.
         by_end: Whether the order of a key's windows is that of their ends, and all rows of a
             window have the same end.
     """
-    if sum(_row_count(file, most_rows) for file in files) <= most_rows:
+    parts = table.parts(wanted)
+    if sum(_row_count(part, most_rows) for part in parts) <= most_rows:
         yield wanted
     elif not wanted.keys.is_one_key:
-        counts = _rows_by_key(table, wanted, files)
+        counts = _rows_by_key(table, wanted)
         for keys in _key_portions(counts, table.key, most_rows):
             yield Wanted(keys, wanted.times, wanted.days)
     elif by_end:
         asked = wanted.times.get(_END, Span())
-        for span in _time_portions(files, most_rows):
+        for span in _time_portions(parts, most_rows):
             yield Wanted(wanted.keys, {**wanted.times, _END: span.within(asked)}, wanted.days)
     else:
         yield wanted
 
 
-def _row_count(file: FileEntry, most_rows: int) -> int:
-    return most_rows if file.row_count is None else file.row_count
+def _row_count(part: Part, most_rows: int) -> int:
+    return most_rows if part.row_count is None else part.row_count
 
 
-def _time_portions(files: Sequence[FileEntry], most_rows: int) -> list[Span]:
+def _time_portions(parts: Sequence[Part], most_rows: int) -> list[Span]:
     """Spans of window ends, one after the other; each cut is where a file begins."""
     known = [
-        (file.smallest[_END], _row_count(file, most_rows))
-        for file in files
-        if _END in file.smallest
+        (part.first_end_us, _row_count(part, most_rows))
+        for part in parts
+        if part.first_end_us is not None
     ]
     spans, first, row_count, last_cut = [], None, 0, None
     for begins, count in sorted(known):
@@ -73,22 +72,12 @@ def _time_portions(files: Sequence[FileEntry], most_rows: int) -> list[Span]:
     return [*spans, Span(first, None)]
 
 
-def _rows_by_key(
-    table: ReadableTable, wanted: Wanted, files: Sequence[FileEntry]
-) -> list[tuple[_Parts, int]]:
+def _rows_by_key(table: ReadableTable, wanted: Wanted) -> list[tuple[_Parts, int]]:
     """Each key with its number of wanted rows, in order."""
     counts: Counter[_Parts] = Counter()
-    for file in files:
-        rows = table.read(wanted, [file], [KEY])
-        parts = flattened(rows, [KEY])
-        names = parts.column_names
-        grouped = parts.append_column("_rows", pa.repeat(1, rows.num_rows))
-        summed = grouped.group_by(names, use_threads=False).aggregate([("_rows", "sum")])
-        columns = [summed[name].to_pylist() for name in names]
-        for key, count in zip(
-            zip(*columns, strict=True), summed["_rows_sum"].to_pylist(), strict=True
-        ):
-            counts[key] += count
+    for batch in table.batches(wanted, [KEY]):
+        parts = flattened(pa.Table.from_batches([batch]), [KEY])
+        counts.update(zip(*(column.to_pylist() for column in parts.columns), strict=True))
     return sorted(counts.items(), key=lambda found: tuple(map(_order, found[0])))
 
 

@@ -7,14 +7,14 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.config.definition import definition_digest
 from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, watermark_after_ms
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
-from windows_pipeline.query.tables.wanted_files import Wanted
+from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage import catalog
+from windows_pipeline.storage.files.rows import is_file
 from windows_pipeline.storage.waiting_days import WaitingDays, waiting_days
 
 
@@ -210,10 +210,10 @@ def _unfinished_batch(
     pipeline: Pipeline, warehouse: str, log: tuple[LogPart, ...]
 ) -> list[Unfinished]:
     """The micro-batch that Spark began and did not commit: in the log, or the one after it."""
-    folder = Path(catalog.stream_checkpoint(pipeline, warehouse))
+    folder = catalog.stream_checkpoint(pipeline, warehouse)
     last = max((part.batch for part in log if part.batch is not None), default=None)
     for number in [0] if last is None else [last, last + 1]:
-        begun, ended = ((folder / kind / str(number)).exists() for kind in ("offsets", "commits"))
+        begun, ended = (is_file(folder, f"{kind}/{number}") for kind in ("offsets", "commits"))
         if begun and not ended:
             what = f"micro-batch {number} was started and is not in all tables"
             return [Unfinished(what, f"windows-pipeline stream {pipeline.name}")]

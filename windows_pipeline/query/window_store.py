@@ -17,7 +17,7 @@ from windows_pipeline.query.records.window_trace import WindowTrace, rows_beside
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
 from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.query.tables.keys import KeyRange
-from windows_pipeline.query.tables.wanted_files import Span, Wanted
+from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import firing_tables, window_tables
 from windows_pipeline.windows import ROW_KEY, GracedRows
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from windows_pipeline.config import Windows
 from windows_pipeline.query.tables.arrow_values import python_rows, python_values
 from windows_pipeline.query.tables.readable import ReadableTable
-from windows_pipeline.query.tables.wanted_files import Wanted
+from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.report.words import between
 from windows_pipeline.text.values import key_text, short
 
@@ -134,12 +134,10 @@ def read_episodes(
         if read >= most:
             break
         read_from = day
-        wanted = Wanted(days=frozenset((day,)))
-        for file in table.files(wanted):
-            rows = table.read(wanted, [file], columns)
-            standing = rows.filter(pc.is_null(rows["retracted_by"]))
-            read += standing.num_rows
-            _add(standing, found)
+        rows = table.read(Wanted(days=frozenset((day,))), columns)
+        standing = rows.filter(pc.is_null(rows["retracted_by"]))
+        read += standing.num_rows
+        _add(standing, found)
     for episode in found.values():
         episode.urgency = windows.urgency(episode.rule)
     in_order = sorted(found.values(), key=lambda episode: episode.badness)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from windows_pipeline.plots.bars import COUNTS, LATENESS_MS, Bars, bars_of
 from windows_pipeline.query.records.record_times import RecordTimes
 from windows_pipeline.query.tables.readable import ReadableTable
-from windows_pipeline.query.tables.wanted_files import Wanted
+from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.report.words import rounded_up
 
 MOST_ROWS = 5_000_000
@@ -121,7 +121,7 @@ def caught_text(most_ms: int | None) -> str:
 
 
 class _Newest:
-    """The rows of a table, file by file, the newest arrival day first."""
+    """The rows of a table, some at a time, the newest arrival day first."""
 
     def __init__(
         self, table: ReadableTable, days: Collection[date], columns: Sequence[str], most: int
@@ -131,15 +131,12 @@ class _Newest:
         self.read_from: date | None = None
 
     def __iter__(self) -> Iterator[pa.Table]:
-        """The rows of each file that has rows; days are always read whole."""
+        """The rows; days are always read whole."""
         read = 0
         for number, day in enumerate(self._days):
             if read >= self._most:
                 self.read_from = self._days[number - 1]
                 return
-            wanted = Wanted(days=frozenset((day,)))
-            for file in self._table.files(wanted):
-                rows = self._table.read(wanted, [file], self._columns)
-                read += rows.num_rows
-                if rows.num_rows:
-                    yield rows
+            for batch in self._table.batches(Wanted(days=frozenset((day,))), self._columns):
+                read += batch.num_rows
+                yield pa.Table.from_batches([batch])

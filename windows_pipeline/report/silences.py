@@ -13,7 +13,7 @@ from windows_pipeline.alerts.rule_sql import EPISODE_MS
 from windows_pipeline.config import Windows
 from windows_pipeline.query.tables.arrow_values import microseconds, python_values
 from windows_pipeline.query.tables.readable import ReadableTable
-from windows_pipeline.query.tables.wanted_files import Span, Wanted
+from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.report.episodes import Episode, Episodes
 from windows_pipeline.windows import SlidingWindows, has_silences
 

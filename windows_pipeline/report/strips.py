@@ -9,7 +9,7 @@ from math import isfinite
 from windows_pipeline.plots.windows import Point, Strip
 from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.query.tables.readable import ReadableTable
-from windows_pipeline.query.tables.wanted_files import Span, Wanted
+from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.report.episodes import Bounds, Episode
 from windows_pipeline.report.measures import Measure
 

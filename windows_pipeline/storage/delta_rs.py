@@ -39,8 +39,9 @@ from windows_pipeline.compat.delta_rs import (
 )
 from windows_pipeline.compat.hadoop_files import shares_files
 from windows_pipeline.compat.local_frame import arrow_schema
-from windows_pipeline.storage.files.damage import LOG_FOLDER, damage_of, open_data_file
+from windows_pipeline.storage.files.damage import LOG_FOLDER, damage_of
 from windows_pipeline.storage.files.delta_log import entries_of_files, files_hold_exact_rows
+from windows_pipeline.storage.files.rows import StoredRows
 
 _SMALL_TYPES = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType)
 _PLAIN_TYPES = (T.StringType, *_SMALL_TYPES)
@@ -226,22 +227,8 @@ def rows_by_arrival_unit(location: str) -> dict[date, int] | None:
 
 
 def rows(location: str, columns: Sequence[str]) -> pa.Table:
-    """All rows of a small, unpartitioned table.
-
-    Reads file by file: Arrow's scanner leaves threads behind, with which a process that exits right
-    after reading a small table sometimes aborts (pyarrow 26, deltalake 1.6).
-    """
-    table = _opened(location)
-    schema = pa.schema(table.schema().to_arrow())
-    wanted = pa.schema([schema.field(name) for name in columns])
-    if not files_hold_exact_rows(table):
-        with damage_of(location):
-            return table.to_pyarrow_table(columns=list(columns))
-    files = []
-    for path in _files(table)["path"].to_pylist():
-        with open_data_file(location, f"{location}/{path}") as opened:
-            files.append(opened.read(list(columns), use_threads=False).cast(wanted))
-    return pa.concat_tables(files) if files else wanted.empty_table()
+    """All rows of a small, unpartitioned table."""
+    return StoredRows(_opened(location), location).read(columns)
 
 
 def can_write(location: str) -> bool:

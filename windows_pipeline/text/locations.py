@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+
+from windows_pipeline.text.references import resolved
+
+_options: dict[str, Mapping[str, str]] = {}
+"""The storage options of this process, by the URI that they are for."""
 
 
 def resolve(location: str, base: str | Path) -> str:
@@ -10,3 +16,27 @@ def resolve(location: str, base: str | Path) -> str:
     if "://" in location or Path(location).is_absolute():
         return location
     return f"{str(base).rstrip('/')}/{location}".removesuffix("/.")
+
+
+def use_storage_options(location: str, options: Mapping[str, str]) -> None:
+    """Sets how this process reaches the tables below a URI without Spark.
+
+    Args:
+        location: The URI.
+        options: The options of deltalake; their texts may have references to the environment.
+    """
+    _options[location.rstrip("/")] = options
+
+
+def storage_options(location: str) -> dict[str, str] | None:
+    """The storage options of a location; None if no tables there are read without Spark.
+
+    Raises:
+        ConfigError: An option refers to an environment variable that is not set.
+    """
+    if location.startswith("/"):
+        return {}
+    for known in sorted(_options, key=len, reverse=True):
+        if f"{location}/".startswith(f"{known}/"):
+            return {name: resolved(text) for name, text in _options[known].items()}
+    return None

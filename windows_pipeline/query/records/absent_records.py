@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.arrow_values import FALSE, python_rows
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
-from windows_pipeline.query.tables.wanted_files import Span, Wanted
+from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import TableSpec, source_tables
 from windows_pipeline.text.instants import EPOCH
 
@@ -123,15 +123,14 @@ def _opened(spec: TableSpec) -> LocalTable | None:
 
 
 def _newest_first(spec: TableSpec, texts: Sequence[str]) -> Iterator[pa.Table]:
-    """The rows whose text has all of some texts, file by file, the newest day first."""
+    """The rows whose text has all of some texts, some at a time, the newest day first."""
     table = _opened(spec)
     if table is None:
         return
     names = ["arrival_unit", "file", "reason", "original"]
     for day in sorted(table.days, reverse=True):
-        wanted = Wanted(days=frozenset((day,)))
-        for file in table.files(wanted):
-            rows = table.read(wanted, [file], names)
+        for batch in table.batches(Wanted(days=frozenset((day,))), names):
+            rows = pa.Table.from_batches([batch])
             yield rows.filter(_has_all(rows["original"], texts))
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windows_pipeline.config import Pipeline, Windows
-from windows_pipeline.query.tables.arrow_values import FALSE, booleans, integer, text
-from windows_pipeline.query.tables.keys import KeyColumn, KeyRange
+from windows_pipeline.query.tables.arrow_values import booleans, integer, text
+from windows_pipeline.query.tables.keys import KEY, KeyColumn, KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
 from windows_pipeline.query.tables.readable import RowFilter
-from windows_pipeline.query.tables.wanted_files import Span, Wanted
+from windows_pipeline.query.tables.wanted import Span, Wanted
 
 _EVENT_TIME = "event_time"
 
@@ -45,16 +43,11 @@ class DefinitionRows:
 
     def of_key(self, keys: KeyRange, times: Span) -> pa.Table:
         """The rows of one key of the definition, within a span of event time; in no order."""
-        wanted = {_EVENT_TIME: times}
-        if self._windows.key is None:
-            return self._raw.read(Wanted(keys, wanted))
-        rows = self._raw.read(Wanted(times=wanted))
-        names = self._windows.keyed(self._source).key_columns
-        masks = [
-            KeyRange((value,), (value,)).keeps(self._column(rows, name))
-            for name, value in zip(names, keys.first or (), strict=bool(names))
-        ]
-        return rows.filter(reduce(pc.and_, masks)) if masks else rows
+        if self._windows.key is not None:
+            names = self._windows.keyed(self._source).key_columns
+            columns = tuple(map(self._column, names))
+            keys = KeyRange(keys.first, keys.last, columns) if names else KeyRange()
+        return self._raw.read(Wanted(keys, {_EVENT_TIME: times}))
 
     def passing(self, keys: KeyRange, times: Span) -> pa.Table:
         """The rows of one key, within a span of event time, that pass the definition's filter.
@@ -65,16 +58,12 @@ class DefinitionRows:
         rows = self.of_key(keys, times)
         return rows.filter(booleans(self.passes(rows)))
 
-    def of_arrival(self, partition: str, offset: int, day: date | None) -> Iterator[pa.Table]:
-        """The rows with an offset of a source partition, one for each arrival day; file by file."""
-        wanted = Wanted(days=None if day is None else frozenset((day,)))
-        for file in self._raw.files(wanted):
-            numbers = self._raw.read(wanted, [file], ["source_partition", "offset"])
-            mask = pc.fill_null(pc.equal(numbers["source_partition"], text(partition)), FALSE)
-            mask = pc.and_(mask, pc.equal(numbers["offset"], integer(offset)))
-            if pc.any(mask).as_py():
-                rows = self._raw.read(wanted, [file])
-                yield rows.filter(mask)
+    def of_arrival(self, partition: str, offset: int, day: date | None) -> pa.Table:
+        """The rows with an offset of a source partition, one for each arrival day, in order."""
+        parts = (text(partition), integer(offset))
+        arrival = KeyRange(parts, parts, ("source_partition", "offset"))
+        days = None if day is None else frozenset((day,))
+        return in_order(self._raw.read(Wanted(arrival, days=days)), ["arrival_unit"])
 
     def key(self, row: Mapping[str, Any]) -> Any:
         """The definition's key of a row; of several columns a dict of the parts by name."""
@@ -118,9 +107,9 @@ class DefinitionRows:
         key = schema.field("key").type
         return key.field(name).type if len(names) > 1 else key
 
-    def _column(self, rows: pa.Table, name: str) -> Any:
-        """A column of the source by its own name."""
+    def _column(self, name: str) -> str:
+        """The column of raw_events, or the part of its key, that has a column of the source."""
         names = self._source.key_columns
         if name not in names:
-            return rows[name]
-        return pc.struct_field(rows["key"], name) if len(names) > 1 else rows["key"]
+            return name
+        return f"{KEY}.{name}" if len(names) > 1 else KEY

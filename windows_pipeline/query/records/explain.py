@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from itertools import islice
@@ -30,7 +30,7 @@ from windows_pipeline.query.tables.arrow_values import microseconds, python_rows
 from windows_pipeline.query.tables.keys import KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.readable import RowFilter
-from windows_pipeline.query.tables.wanted_files import Span, Wanted
+from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
 from windows_pipeline.text.instants import epoch_ms, instant_of, time_text
 from windows_pipeline.windows import SessionWindows, TimeWindows
@@ -114,7 +114,7 @@ class Explainer:
         # Event times are whole milliseconds, finer parts are cut off.
         span = Span(microseconds(first) // 1_000 * 1_000, microseconds(last))
         rows = in_order(self._rows.of_key(keys, span), _ORDER)
-        return self._explained([rows], limit, keys, span)
+        return self._explained(rows, limit, keys, span)
 
     def arrived(
         self, source_partition: str, offset: int, arrival_unit: date | None, limit: int
@@ -132,13 +132,13 @@ class Explainer:
 
     def _explained(
         self,
-        tables: Iterable[pa.Table],
+        rows: pa.Table,
         limit: int,
         keys: KeyRange | None,
         times: Span | None,
     ) -> Explanation:
         # One more record than asked for says that there are more.
-        found = list(islice(self._records(tables), limit + 1))
+        found = list(islice(self._records(rows), limit + 1))
         found.sort(key=lambda each: (each.event_time, each.arrival_unit, each.offset))
         rejected: tuple[RejectedRecord, ...] = ()
         skipped: tuple[SkippedFile, ...] = ()
@@ -177,13 +177,10 @@ class Explainer:
         except NoTableError:
             return None
 
-    def _records(self, tables: Iterable[pa.Table]) -> Iterator[ExplainedRecord]:
-        for rows in tables:
-            of_rows = zip(
-                python_rows(rows), self._times.of(rows), self._rows.passes(rows), strict=True
-            )
-            for row, met, passes in of_rows:
-                yield self._record(row, met, passes=passes)
+    def _records(self, rows: pa.Table) -> Iterator[ExplainedRecord]:
+        of_rows = zip(python_rows(rows), self._times.of(rows), self._rows.passes(rows), strict=True)
+        for row, met, passes in of_rows:
+            yield self._record(row, met, passes=passes)
 
     def _record(
         self, row: Mapping[str, Any], met: MetTimes | None, *, passes: bool

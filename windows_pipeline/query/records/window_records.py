@@ -20,7 +20,7 @@ from windows_pipeline.query.tables.arrow_values import booleans, instants, micro
 from windows_pipeline.query.tables.keys import KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.readable import RowFilter
-from windows_pipeline.query.tables.wanted_files import Span
+from windows_pipeline.query.tables.wanted import Span
 from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 

@@ -14,7 +14,7 @@ from windows_pipeline.query.pinned_windows import PinnedWindows
 from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.query.tables.arrow_values import integer, microseconds, python_rows
 from windows_pipeline.query.tables.keys import KeyRange, in_order
-from windows_pipeline.query.tables.wanted_files import Span, Wanted
+from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.windows import ROW_KEY
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from windows_pipeline.query.tables.arrow_values import instants
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.readable import OpenTable
-from windows_pipeline.query.tables.wanted_files import Wanted
+from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage.catalog import TableSpec
 
 _COLUMNS = (

@@ -7,7 +7,7 @@ from datetime import date, datetime
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
-from windows_pipeline.query.tables.wanted_files import Wanted
+from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
 from windows_pipeline.sources.landed_files import landed_files
 from windows_pipeline.storage import catalog

@@ -1,7 +1,7 @@
-"""A window's key in stored tables: its values as arguments, as text, and in conditions on rows.
+"""A window's key in stored tables: its values as arguments, as text, and in order.
 
-Everything that depends on a key's type is in this module. A key is one column, or a struct of
-parts; every condition is made of the key's parts, so both are handled alike.
+A key is one column, or a struct of parts; every condition is made of the key's parts, so both are
+handled alike.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import reduce
-from math import isnan
 from typing import Any
 
 import pyarrow as pa
@@ -30,7 +28,7 @@ class KeyRange:
     Attributes:
         first: The parts of the first key; None for no bound.
         last: The parts of the last key; None for no bound.
-        columns: The columns of the parts, as statistics of files name them.
+        columns: The columns of the parts; a part of a struct has both names with a point between.
     """
 
     first: tuple[pa.Scalar, ...] | None = None
@@ -41,36 +39,6 @@ class KeyRange:
     def is_one_key(self) -> bool:
         """Whether the range is a single key."""
         return self.first is not None and self.first == self.last
-
-    def keeps(self, keys: pa.Array | pa.ChunkedArray) -> Any | None:
-        """The mask of the keys within the range; None if the range is open on both sides."""
-        parts = parts_of(keys)
-        masks = []
-        if self.first is not None and self.is_one_key:
-            masks = [_same(part, value) for part, value in zip(parts, self.first, strict=True)]
-        else:
-            if self.first is not None:
-                masks.append(_beyond(parts, self.first, is_after=True))
-            if self.last is not None:
-                masks.append(_beyond(parts, self.last, is_after=False))
-        return reduce(pc.and_, masks) if masks else None
-
-    def may_be_within(self, smallest: Mapping[str, Any], largest: Mapping[str, Any]) -> bool:
-        """Whether keys between known values may be within the range; true where none is known.
-
-        Args:
-            smallest: The smallest value of each column that is known.
-            largest: The largest value of each column that is known.
-        """
-        # The first part decides the order, whatever the others are.
-        compared = len(self.columns) if self.is_one_key else 1
-        for index, column in enumerate(self.columns[:compared]):
-            first, last = (
-                None if bound is None else bound[index].as_py() for bound in (self.first, self.last)
-            )
-            if _is_less(largest.get(column), first) or _is_less(last, smallest.get(column)):
-                return False
-        return True
 
 
 class KeyColumn:
@@ -206,11 +174,6 @@ class KeyColumn:
         return found
 
 
-def _is_less(value: Any, other: Any) -> bool:
-    """Whether a value is known to be less than another."""
-    return type(value) is type(other) and isinstance(value, (str, int)) and value < other
-
-
 def parts_of(keys: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The columns of a key's parts: the key itself, or the fields of a struct."""
     if not pa.types.is_struct(keys.type):
@@ -253,35 +216,6 @@ def differ(first: Any, second: Any) -> Any:
         both_nan = pc.and_(pc.is_nan(first), pc.is_nan(second))
         different = pc.and_not(different, pc.fill_null(both_nan, FALSE))
     return pc.or_(different, one_is_null)
-
-
-def _same(part: Any, value: pa.Scalar) -> Any:
-    if not value.is_valid:
-        return pc.is_null(part)
-    if pa.types.is_floating(value.type) and isnan(value.as_py()):
-        return pc.fill_null(pc.is_nan(part), FALSE)
-    return pc.fill_null(pc.equal(part, value), FALSE)
-
-
-def _beyond(parts: Sequence[Any], bound: Sequence[pa.Scalar], *, is_after: bool) -> Any:
-    """The mask of keys at a bound or beyond; parts decide in order, null is before all values."""
-    strictly = _after(parts[0], bound[0]) if is_after else _before(parts[0], bound[0])
-    at_bound = _same(parts[0], bound[0])
-    if len(parts) > 1:
-        at_bound = pc.and_(at_bound, _beyond(parts[1:], bound[1:], is_after=is_after))
-    return pc.or_(strictly, at_bound)
-
-
-def _after(part: Any, value: pa.Scalar) -> Any:
-    if not value.is_valid:
-        return pc.is_valid(part)
-    return pc.fill_null(pc.greater(part, value), FALSE)
-
-
-def _before(part: Any, value: pa.Scalar) -> Any:
-    if not value.is_valid:
-        return pc.and_not(pc.is_null(part), pc.is_null(part))
-    return pc.or_(pc.fill_null(pc.less(part, value), FALSE), pc.is_null(part))
 
 
 def _name(kind: pa.DataType) -> str:

@@ -1,46 +1,31 @@
-"""Tables in local folders, opened at one version and read without Spark, only where they must be.
-
-A file, or a row group within a file, is read if it may hold wanted rows; `wanted_files` says so.
-"""
+"""Tables opened at one version and read without Spark: deltalake reads the wanted rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
-from functools import reduce
-from pathlib import Path
-from typing import Any
+from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from windows_pipeline.compat.delta_rs import supports_folder
-from windows_pipeline.query.tables.arrow_values import integer
 from windows_pipeline.query.tables.keys import KEY, KeyColumn
-from windows_pipeline.query.tables.wanted_files import (
-    FileEntry,
-    Piece,
-    Wanted,
-    file_entries,
-    may_have,
-    statistics,
-)
+from windows_pipeline.query.tables.sql import DAY, condition
+from windows_pipeline.query.tables.wanted import Part, Span, Wanted
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.files.damage import (
-    GONE,
-    LOG_FOLDER,
-    TableDamagedError,
-    damage_of,
-    open_data_file,
-)
-from windows_pipeline.storage.files.delta_log import exact_files
+from windows_pipeline.storage.files.damage import GONE, LOG_FOLDER, TableDamagedError, damage_of
+from windows_pipeline.storage.files.delta_log import entries_of_files, files_hold_exact_rows
+from windows_pipeline.storage.files.rows import StoredRows, is_table, opened
+from windows_pipeline.text.locations import storage_options
 from windows_pipeline.text.problems import RefusedError
+from windows_pipeline.text.references import without_values
 
-DAY = "arrival_unit"
+_END = "window_end"
+_DECORATION = re.compile(r"\x1b\[\d+m|\u21b3")
 
 
 class UnreadableTableError(RefusedError):
@@ -74,20 +59,14 @@ class LocalTable:
         Raises:
             NoTableError: The table does not exist.
             TableDamagedError: The log cannot be read.
-            UnreadableTableError: Only Spark can read its folder or its files, or
-                it has no such version.
+            UnreadableTableError: Only Spark can read its folder, or it has no such version.
         """
         self.spec = spec
-        opened = open_table(spec, version)
-        self.version = opened.version()
-        self.schema = pa.schema(opened.schema().to_arrow())
-        self.properties: Mapping[str, str] = opened.metadata().configuration
-        entries = exact_files(opened)
-        if entries is None:
-            raise only_spark_reads(spec)
-        self._files = list(file_entries(entries))
-        self._footers: dict[str, pq.FileMetaData] = {}
-        self._pieces: dict[str, list[Piece]] = {}
+        self._table = open_table(spec, version)
+        self._rows = StoredRows(self._table, spec.location)
+        self.version = self._table.version()
+        self.schema = self._rows.schema
+        self.properties: Mapping[str, str] = self._table.metadata().configuration
 
     @property
     def key(self) -> KeyColumn:
@@ -97,177 +76,113 @@ class LocalTable:
 
     @property
     def days(self) -> set[date]:
-        """The arrival days that have files."""
-        return {file.day.as_py() for file in self._files if file.day is not None}
+        """The arrival days that have rows; none are known if days share files."""
+        return {part.day for part in self._parts if part.day is not None}
 
     @property
     def row_count(self) -> int | None:
         """How many rows the table has; None if the log does not say."""
-        counts = [file.row_count for file in self._files]
-        return None if None in counts else sum(filter(None, counts))
+        counts = [part.row_count for part in self._parts]
+        is_known = None not in counts and files_hold_exact_rows(self._table)
+        return sum(filter(None, counts)) if is_known else None
 
-    def files(self, wanted: Wanted) -> list[FileEntry]:
-        """The files that may have wanted rows, by the log alone."""
+    def parts(self, wanted: Wanted) -> list[Part]:
+        """The files that may have wanted rows, by the days and ends of windows in the log."""
+        span = wanted.times.get(_END, Span())
         return [
-            file
-            for file in self._files
-            if (wanted.days is None or file.day is None or file.day.as_py() in wanted.days)
-            and may_have(file, wanted)
+            part
+            for part in self._parts
+            if (wanted.days is None or part.day is None or part.day in wanted.days)
+            and span.meets(part.first_end_us, part.last_end_us)
         ]
 
-    def read(
-        self,
-        wanted: Wanted,
-        files: Sequence[FileEntry] | None = None,
-        columns: Sequence[str] = (),
-    ) -> pa.Table:
+    @cached_property
+    def _parts(self) -> list[Part]:
+        entries = entries_of_files(self._table)
+        columns = [
+            entries[name] if name in entries.column_names else pa.nulls(entries.num_rows)
+            for name in (f"partition.{DAY}", "num_records", f"min.{_END}", f"max.{_END}")
+        ]
+        ends = [column.cast(pa.int64()).to_pylist() for column in columns[2:]]
+        found = zip(columns[0].to_pylist(), columns[1].to_pylist(), *ends, strict=True)
+        return [
+            # Delta cuts times of statistics to milliseconds.
+            Part(day, count, first_us, None if last_us is None else last_us + 999)
+            for day, count, first_us, last_us in found
+        ]
+
+    def read(self, wanted: Wanted, columns: Sequence[str] = ()) -> pa.Table:
         """The wanted rows, in no order.
 
         Args:
             wanted: Which rows.
-            files: The files to look in; None for all.
             columns: The columns to return; all of the table's if empty.
 
         Raises:
             TableDamagedError: A file is gone or cannot be read.
             UnreadableTableError: Files of an older version were deleted since.
         """
-        names = list(columns) or self.schema.names
-        schema = pa.schema([self.schema.field(name) for name in names])
-        found = [pa.Table.from_batches([], schema)]
+        with self._files_of_version():
+            return self._rows.read(columns, condition(wanted))
+
+    def batches(self, wanted: Wanted, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """The wanted rows, some at a time, in no order; see `read`."""
+        with self._files_of_version():
+            yield from self._rows.batches(columns, condition(wanted))
+
+    @contextmanager
+    def _files_of_version(self) -> Iterator[None]:
         try:
-            for file in self.files(wanted) if files is None else files:
-                if may_have(file, wanted):
-                    found += self._rows_in(file, wanted, schema)
-        except TableDamagedError as error:
-            if error.cause == GONE:
-                self._require_newest(error)
+            yield
+        except TableDamagedError as gone:
+            if gone.cause == GONE and self.version != open_table(self.spec).version():
+                raise UnreadableTableError(
+                    f"{self.spec.name}: the files of version {self.version} must be there, but are "
+                    "gone: later versions do not need them, and maintenance deletes such files. "
+                    "Call refresh(), or open the newest version"
+                ) from gone
             raise
-        return pa.concat_tables(found)
-
-    def _require_newest(self, gone: TableDamagedError) -> None:
-        if self.version != open_table(self.spec).version():
-            raise UnreadableTableError(
-                f"{self.spec.name}: the files of version {self.version} must be there, but are "
-                "gone: later versions do not need them, and maintenance deletes such files. Call "
-                "refresh(), or open the newest version"
-            ) from gone
-
-    def _rows_in(self, file: FileEntry, wanted: Wanted, schema: pa.Schema) -> list[pa.Table]:
-        """The wanted rows of each row group that may have some."""
-        pieces = [piece for piece in self._pieces_of(file) if may_have(piece, wanted)]
-        if not pieces:
-            return []
-        with self._opened(file, self._footers[file.path]) as opened:
-            found = [self._rows_of(opened, piece, wanted, schema) for piece in pieces]
-        return [rows for rows in found if rows is not None]
-
-    def _rows_of(
-        self, opened: pq.ParquetFile, piece: Piece, wanted: Wanted, schema: pa.Schema
-    ) -> pa.Table | None:
-        """The wanted rows of a row group; other columns are read only if there are any."""
-        there = set(opened.schema_arrow.names)
-        tested = [name for name in (KEY, *wanted.times) if name in there]
-        mask = None
-        if tested:
-            rows = opened.read_row_group(piece.number, tested, use_threads=False)
-            mask = self._mask(rows, wanted)
-        if mask is not None and not pc.any(mask).as_py():
-            return None
-        names = [name for name in schema.names if name in there]
-        read = opened.read_row_group(piece.number, names, use_threads=False)
-        # delta-rs writes texts as views at times, which Arrow cannot filter.
-        rows = with_columns(read, schema, piece.day)
-        return rows if mask is None else rows.filter(mask)
-
-    def _mask(self, rows: pa.Table, wanted: Wanted) -> Any | None:
-        masks = []
-        if KEY in rows.column_names:
-            masks.append(wanted.keys.keeps(rows[KEY].cast(self.schema.field(KEY).type)))
-        for name, span in wanted.times.items():
-            if name not in rows.column_names:
-                continue
-            values = rows[name].cast(self.schema.field(name).type).cast(pa.int64())
-            if span.first_us is not None:
-                masks.append(pc.greater_equal(values, integer(span.first_us)))
-            if span.last_us is not None:
-                masks.append(pc.less_equal(values, integer(span.last_us)))
-        known = [mask for mask in masks if mask is not None]
-        return reduce(pc.and_, known) if known else None
-
-    def _pieces_of(self, file: FileEntry) -> list[Piece]:
-        """The row groups of a file, which are looked up once."""
-        if file.path not in self._pieces:
-            with self._opened(file) as opened:
-                self._footers[file.path] = opened.metadata
-                self._pieces[file.path] = self._looked_up(file, opened.metadata)
-        return self._pieces[file.path]
-
-    @staticmethod
-    def _looked_up(file: FileEntry, footer: pq.FileMetaData) -> list[Piece]:
-        found = []
-        for number in range(footer.num_row_groups):
-            group = footer.row_group(number)
-            smallest, largest = dict(file.smallest), dict(file.largest)
-            if footer.num_row_groups > 1:  # else the log says the same
-                of_group = statistics(group, footer.schema.to_arrow_schema())
-                smallest |= {name: values[0] for name, values in of_group.items()}
-                largest |= {name: values[1] for name, values in of_group.items()}
-            found.append(Piece(number, file.day, smallest, largest))
-        return found
-
-    def _opened(
-        self, file: FileEntry, footer: pq.FileMetaData | None = None
-    ) -> AbstractContextManager[pq.ParquetFile]:
-        path = f"{self.spec.location}/{file.path}"
-        return open_data_file(self.spec.name, path, footer)
 
 
 def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
-    """Opens a table that lies in a local folder.
+    """Opens a table in a local folder, or at a URI for which there are storage options.
 
     Raises:
         NoTableError: The table does not exist.
         TableDamagedError: The log cannot be read.
-        UnreadableTableError: Only Spark can read its folder, or it has no such
-            version.
+        UnreadableTableError: Only Spark can read its folder, its object store does not answer, or
+            it has no such version.
     """
     location = spec.location
-    if not location.startswith("/") or not supports_folder(location):
+    is_local = location.startswith("/")
+    if storage_options(location) is None or (is_local and not supports_folder(location)):
         raise UnreadableTableError(
             f"{spec.name}: without Spark, tables are read from local folders without any of "
-            f"%[]^|\\ in their path, and this table lies in {location}; read it with Spark"
+            "%[]^|\\ in their path, and from URIs for which settings.yaml has storage_options, and "
+            f"this table lies in {location}; read it with Spark"
         )
-    if not Path(location).is_dir() or not DeltaTable.is_deltatable(location):
+    try:
+        is_there = is_table(location)
+    except (DeltaError, OSError, ValueError) as error:
+        raise UnreadableTableError(
+            f"{spec.name}: {location} must be reachable with the storage_options of settings.yaml, "
+            f"and is not: {_in_a_line(error)}"
+        ) from None
+    if not is_there:
         raise NoTableError(spec)
     if version is not None:
         try:
-            return DeltaTable(location, version=version)
+            return opened(location, version)
         except DeltaError as error:
             raise UnreadableTableError(
                 f"{spec.name}: must have version {version} in its log, but does not: "
-                f"{str(error).splitlines()[0]}; open the newest version"
+                f"{_in_a_line(error)}; open the newest version"
             ) from error
-    with damage_of(spec.name, f"{location}/{LOG_FOLDER}"):
-        return DeltaTable(location)
+    with damage_of(location, f"{location}/{LOG_FOLDER}"):
+        return opened(location)
 
 
-def only_spark_reads(spec: TableSpec) -> UnreadableTableError:
-    """The error of a table whose files do not hold exactly its rows."""
-    return UnreadableTableError(
-        f"{spec.name}: its files must hold exactly its rows, and it has deletion vectors or "
-        "renamed columns; read it with Spark"
-    )
-
-
-def with_columns(rows: pa.Table, schema: pa.Schema, day: pa.Scalar | None) -> pa.Table:
-    """The rows with these columns and types; files lack the column that partitions them."""
-    columns = []
-    for column in schema:
-        if column.name == DAY and day is not None:
-            columns.append(pa.repeat(day, rows.num_rows))
-        elif column.name in rows.column_names:
-            columns.append(rows[column.name].cast(column.type))
-        else:  # the column is newer than the file
-            columns.append(pa.nulls(rows.num_rows, column.type))
-    return pa.Table.from_arrays(columns, schema=schema)
+def _in_a_line(error: Exception) -> str:
+    """What delta-rs says, without the list of calls that may follow it."""
+    text = without_values(_DECORATION.sub("", str(error)))
+    return " ".join(text.split("\n   0: ", 1)[0].split())

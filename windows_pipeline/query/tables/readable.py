@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Protocol
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from windows_pipeline.config import Source, Windows
 from windows_pipeline.query.tables.keys import KeyColumn
-from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
+from windows_pipeline.query.tables.wanted import Part, Wanted
 from windows_pipeline.storage.catalog import TableSpec
 
 RowFilter = Callable[[pa.Table, Windows, Source], list[bool]]
@@ -40,17 +40,16 @@ class ReadableTable(Protocol):
         """The arrival days that have rows."""
         ...
 
-    def files(self, wanted: Wanted) -> list[FileEntry]:
+    def parts(self, wanted: Wanted) -> list[Part]:
         """The files, or other parts, that may have wanted rows."""
         ...
 
-    def read(
-        self,
-        wanted: Wanted,
-        files: Sequence[FileEntry] | None = None,
-        columns: Sequence[str] = (),
-    ) -> pa.Table:
+    def read(self, wanted: Wanted, columns: Sequence[str] = ()) -> pa.Table:
         """The wanted rows, in no order."""
+        ...
+
+    def batches(self, wanted: Wanted, columns: Sequence[str] = ()) -> Iterable[pa.RecordBatch]:
+        """The wanted rows, some at a time, in no order."""
         ...
 
 

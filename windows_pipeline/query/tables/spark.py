@@ -19,10 +19,10 @@ from pyspark.sql import functions as F
 from windows_pipeline.compat.local_frame import arrow_schema
 from windows_pipeline.config import Source, Windows
 from windows_pipeline.incremental.definition_records import PASSES, definition_records
-from windows_pipeline.query.tables.arrow_values import scalar
 from windows_pipeline.query.tables.keys import KEY, KeyColumn, KeyRange
-from windows_pipeline.query.tables.local import DAY, NoTableError, UnreadableTableError
-from windows_pipeline.query.tables.wanted_files import FileEntry, Wanted
+from windows_pipeline.query.tables.local import NoTableError, UnreadableTableError
+from windows_pipeline.query.tables.sql import DAY
+from windows_pipeline.query.tables.wanted import Part, Wanted
 from windows_pipeline.storage.catalog import TableSpec
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms, us_to_timestamp
 from windows_pipeline.storage.table import Table
@@ -86,8 +86,8 @@ class SparkTable:
         """The arrival days that have rows."""
         return {row[0] for row in self._frame.select(DAY).distinct().collect()}
 
-    def files(self, wanted: Wanted) -> list[FileEntry]:
-        """An entry for each arrival day that has wanted rows, with their number and first end."""
+    def parts(self, wanted: Wanted) -> list[Part]:
+        """Each arrival day that has wanted rows, with their number and first end."""
         ends = F.min(_END) if _END in self.schema.names else F.lit(None).cast("timestamp")
         counted = (
             self._frame.where(_condition(wanted))
@@ -95,33 +95,24 @@ class SparkTable:
             .agg(F.count("*").alias("row_count"), timestamp_to_ms(ends).alias("first_end_ms"))
         )
         return [
-            FileEntry(
-                row[DAY].isoformat(),
-                scalar(row[DAY], pa.date32()),
-                row["row_count"],
-                {} if row["first_end_ms"] is None else {_END: row["first_end_ms"] * _MS_US},
-                {},
-            )
-            for row in counted.collect()
+            Part(day, row_count, None if end_ms is None else end_ms * _MS_US)
+            for day, row_count, end_ms in counted.collect()
         ]
 
-    def read(
-        self,
-        wanted: Wanted,
-        files: Sequence[FileEntry] | None = None,
-        columns: Sequence[str] = (),
-    ) -> pa.Table:
+    def batches(self, wanted: Wanted, columns: Sequence[str] = ()) -> list[pa.RecordBatch]:
+        """The wanted rows, read at once; see `read`."""
+        found: list[pa.RecordBatch] = self.read(wanted, columns).to_batches()
+        return found
+
+    def read(self, wanted: Wanted, columns: Sequence[str] = ()) -> pa.Table:
         """The wanted rows, in no order.
 
         Args:
             wanted: Which rows.
-            files: Entries of `files`, whose arrival days to read; None for all.
             columns: The columns to return; all of the table's if empty.
         """
         names = list(columns) or self.schema.names
         frame: DataFrame = self._frame.where(_condition(wanted))
-        if files is not None:
-            frame = frame.where(F.col(DAY).isin([date.fromisoformat(file.path) for file in files]))
         found = frame.select(*[F.col(f"`{name}`") for name in names]).toArrow()
         schema = pa.schema([self.schema.field(name) for name in names])
         return pa.Table.from_arrays(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -50,6 +50,8 @@ _READERS = (DeltaError, pa.ArrowException, OSError, ValueError, OverflowError, N
 _PANIC = "PanicException"
 """What delta-rs raises where it does not expect damage; no `Exception`, and not exported."""
 _NUMBER = re.compile(r"\(os error (\d+)\)|\bOs \{ code: (\d+)")
+_OF_STORE = re.compile(r"Generic (S3|GCS|MicrosoftAzure|HTTP|HTTP client) error")
+"""What delta-rs says of an object store that does not answer, or refuses to."""
 _CAUSED_BY = re.compile(r"^Caused by: (?:[\w.$]+(?:Exception|Error): )?(.+)$", re.MULTILINE)
 GONE = "is gone"
 """The cause of an error of a file that is not there."""
@@ -114,13 +116,16 @@ def computes_again(table: str) -> str:
 
 
 @contextmanager
-def damage_of(table: str, file: str | None = None) -> Iterator[None]:
+def damage_of(
+    table: str, file: str | None = None, search: Callable[[], str | None] | None = None
+) -> Iterator[None]:
     """Turns what delta-rs and PyArrow raise of unreadable files into an error with the table.
 
     Args:
         table: The table's name or folder.
         file: The file that is read; None for a block that may fail for other reasons, too, so that
             only an error that speaks of a file is one of the table.
+        search: Finds the file in a block that only reads files, where the error does not name it.
 
     Raises:
         TableDamagedError: A file of the table is gone or cannot be read.
@@ -132,12 +137,14 @@ def damage_of(table: str, file: str | None = None) -> Iterator[None]:
     except BaseException as error:
         text = str(error)
         named = _FILE.search(text)
-        is_shown = file or named or "Parquet error" in text or _IS_GONE.search(text)
+        is_shown = file or search or named or "Parquet error" in text or _IS_GONE.search(text)
         is_of_file = type(error).__name__ == _PANIC or (isinstance(error, _READERS) and is_shown)
         if _is_of_machine(error) or not is_of_file:
             raise
         if file is None and named:
             file = f"{table}/{named['below']}"  # delta-rs leaves out the folder's first slash
+        if file is None and search is not None:
+            file = search()
         raise TableDamagedError(table_name(table), file, _cause(error)) from error
 
 
@@ -164,7 +171,9 @@ def damage_in(error: BaseException) -> TableDamagedError | None:
 
 
 def _is_of_machine(error: BaseException) -> bool:
-    """Whether an error of reading is the machine's, such as a missing permission."""
+    """Whether an error of reading is the machine's or the store's, such as a missing permission."""
+    if _OF_STORE.search(str(error)):
+        return True
     found = _NUMBER.search(str(error))
     number = int(found[1] or found[2]) if found else getattr(error, "errno", None)
     return isinstance(error, MemoryError) or number not in (None, errno.ENOENT)
@@ -188,21 +197,18 @@ def table_name(folder: str) -> str:
 
 
 @contextmanager
-def open_data_file(
-    table: str, path: str, footer: pq.FileMetaData | None = None
-) -> Iterator[pq.ParquetFile]:
+def open_data_file(table: str, path: str) -> Iterator[pq.ParquetFile]:
     """Opens a data file of a table, to read it in the body of `with`.
 
     Args:
         table: The table's name or folder, for errors.
         path: The file.
-        footer: The file's footer, if it was read before.
 
     Raises:
         TableDamagedError: The file is gone or cannot be read.
     """
     with (
         damage_of(table, path),
-        pq.ParquetFile(path, metadata=footer, coerce_int96_timestamp_unit="us") as opened,
+        pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as opened,
     ):
         yield opened

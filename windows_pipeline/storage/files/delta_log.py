@@ -21,7 +21,8 @@ def entries_of_files(table: DeltaTable) -> pa.Table:
     Raises:
         TableDamagedError: The log cannot be read.
     """
-    folder = unquote(urlsplit(table.table_uri).path).rstrip("/")
+    uri = table.table_uri.rstrip("/")
+    folder = unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
     with damage_of(folder, f"{folder}/{LOG_FOLDER}"):
         # `pyarrow.table` would import pandas, which takes half a second.
         return pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
@@ -33,8 +34,3 @@ def files_hold_exact_rows(table: DeltaTable) -> bool:
     if protocol.min_reader_version == _MAPPED_COLUMNS:
         return False
     return set(protocol.reader_features or ()) <= _PLAIN_FILES
-
-
-def exact_files(table: DeltaTable) -> pa.Table | None:
-    """The log's entries of files that hold exactly a table's rows; None if some do not."""
-    return entries_of_files(table) if files_hold_exact_rows(table) else None
