@@ -76,7 +76,7 @@ class Published:
             for added in self._added:
                 if added.file.day in (None, day):
                     for id_ in added.ids():
-                        found.setdefault(id_, added.at)
+                        found.setdefault(id_, added.file.at)
             self._of_days[day] = found
         return self._of_days[day].get(event.id)
 
