@@ -33,7 +33,7 @@ MADE_BY_RUNS = (".venv", ".cache", ".dagster_home", "data", "warehouse", "docs",
 SUFFIXES = (".py", ".md", ".yaml", ".toml", ".sh", ".lock", ".jsonl", ".xml")
 NAMED_BY_USERS = (
     *("columns", "aggregates", "alerts", "windows", "options", "spark", "small_batches"),
-    *("partitions", "checks", "frames", "notify", "tags"),
+    *("partitions", "checks", "frames", "notify", "tags", "storage_options"),
 )
 """The fields below which a pipeline's or the settings' file has names of its own, or plain ones."""
 

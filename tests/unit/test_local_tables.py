@@ -30,7 +30,19 @@ LONG = "a" * 40
 KEYS: dict[pa.DataType, tuple[Any, ...]] = {
     pa.string(): (
         *(None, "", "\0", "\n", '"', "$1", "%", "' OR 1=1 --", "''", "A", "[red]", "\\", "\\'"),
-        *("_", f"{LONG}b", f"{LONG}c", "e\u0301", "{x}", "é", "\ufeff", "\uff5e", "\U0001f600"),
+        *(
+            "_",
+            "`x`",
+            "a/../b",
+            f"{LONG}b",
+            f"{LONG}c",
+            "e\u0301",
+            "{x}",
+            "é",
+            "\ufeff",
+            "\uff5e",
+            "\U0001f600",
+        ),
     ),
     pa.int64(): (None, -(2**63), -(2**53) - 1, -1, 0, 1, 2**53 + 1, 2**63 - 1),
     pa.date32(): (None, date.min, date(1582, 10, 4), date(1969, 12, 31), DAY, date.max),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,25 +15,16 @@ from deltalake import DeltaTable, write_deltalake
 
 from tests.support.command_line import call, call_alone
 from tests.support.pipeline_texts import FLIGHTS, load_text
+from tests.support.written_tables import Row
+from tests.support.written_tables import write_rows as write
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.local import NoTableError, UnreadableTableError
 from windows_pipeline.query.tables.newest_rows import newest_rows
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
 from windows_pipeline.storage.files.damage import TableDamagedError
-from windows_pipeline.storage.schemas import Columns
 
-ARROW = {
-    "array<string>": pa.list_(pa.string()),
-    "date": pa.date32(),
-    "string": pa.string(),
-    "bigint": pa.int64(),
-    "int": pa.int32(),
-    "double": pa.float64(),
-    "timestamp": pa.timestamp("us", "UTC"),
-}
 START = datetime(2013, 3, 8, 12, tzinfo=UTC)
-Row = Mapping[str, Any]
 
 
 @pytest.fixture
@@ -55,19 +46,6 @@ def alerts(pipeline: Pipeline, tmp_path: Path) -> TableSpec:
 @pytest.fixture
 def rejected(pipeline: Pipeline, tmp_path: Path) -> TableSpec:
     return source_tables(pipeline, str(tmp_path / "warehouse")).rejected_records
-
-
-def arrow_type(kind: str | Columns) -> pa.DataType:
-    if isinstance(kind, str):
-        return ARROW[kind]
-    return pa.struct([(column.name, arrow_type(column.type)) for column in kind])
-
-
-def write(spec: TableSpec, rows: Sequence[Row]) -> None:
-    """Appends rows to the table; a row names the columns that have a value."""
-    schema = pa.schema([(column.name, arrow_type(column.type)) for column in spec.columns])
-    table = pa.Table.from_pylist(list(rows), schema)
-    write_deltalake(spec.location, table, mode="append", partition_by=["arrival_unit"])
 
 
 def alert(day: int, minute: int, key: str = "JFK", retracted_by: int | None = None) -> Row:

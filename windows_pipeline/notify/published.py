@@ -23,24 +23,12 @@ from windows_pipeline.storage.files.damage import LOG_FOLDER, TableDamagedError,
 _COMMIT = f"{'[0-9]' * 20}.json"
 
 
-class _File(NamedTuple):
-    """A file that a commit added to a table with rows that are new, or written again.
-
-    Attributes:
-        at: When the commit was made.
-        path: The file.
-        day: Its arrival day; None if days share files.
-    """
+class _Added(NamedTuple):
+    """A file that a commit added to a table with rows that are new, or written again."""
 
     at: datetime
     path: Path
     day: date | None
-
-
-class _Added(NamedTuple):
-    """A file, with the table's columns, and what makes an event of a row."""
-
-    file: _File
     schema: pa.Schema
     event_of: Callable[[Row], Event]
 
@@ -48,12 +36,12 @@ class _Added(NamedTuple):
         """The ids of its rows; none if it cannot be read."""
         try:
             # The file may be of an older version only, so the table does not have it.
-            with open_data_file(str(self.file.path.parent), str(self.file.path)) as opened:
+            with open_data_file(str(self.path.parent), str(self.path)) as opened:
                 there = [field for field in self.schema if field.name in opened.schema_arrow.names]
                 rows = opened.read([field.name for field in there], use_threads=False)
         except TableDamagedError:
             return []
-        others = {**dict.fromkeys(self.schema.names), "arrival_unit": self.file.day}
+        others = {**dict.fromkeys(self.schema.names), "arrival_unit": self.day}
         return [
             self.event_of({**others, **row}).id for row in rows.cast(pa.schema(there)).to_pylist()
         ]
@@ -74,23 +62,23 @@ class Published:
         if day not in self._of_days:
             found: dict[str, datetime] = {}
             for added in self._added:
-                if added.file.day in (None, day):
+                if added.day in (None, day):
                     for id_ in added.ids():
-                        found.setdefault(id_, added.file.at)
+                        found.setdefault(id_, added.at)
             self._of_days[day] = found
         return self._of_days[day].get(event.id)
 
     @cached_property
     def _added(self) -> list[_Added]:
         return [
-            _Added(file, table.schema, event_of)
+            _Added(*file, table.schema, event_of)
             for spec, event_of in event_tables(self._pipeline, self._warehouse)
             if (table := opened_table(spec)) is not None
             for file in _added_files(Path(spec.location))
         ]
 
 
-def _added_files(folder: Path) -> Iterator[_File]:
+def _added_files(folder: Path) -> Iterator[tuple[datetime, Path, date | None]]:
     """The files that commits added with new rows, and that were not deleted since, in order."""
     for path in sorted((folder / LOG_FOLDER).glob(_COMMIT)):
         try:
@@ -102,7 +90,7 @@ def _added_files(folder: Path) -> Iterator[_File]:
             file = folder / unquote(add["path"])
             # Maintenance joins files without new rows, and deletes those that no version needs.
             if at and add["dataChange"] and file.exists():
-                yield _File(at[0], file, _day(add))
+                yield at[0], file, _day(add)
 
 
 def _committed(info: dict[str, Any]) -> datetime:
