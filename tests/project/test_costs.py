@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.support import costs
 
 COSTS = {
-    "day": {"queries": 27, "jobs": 25, "commits": 8},
-    "micro_batch": {"queries": 23, "jobs": 38, "commits": 5},
-    "correction": {"queries": 48, "jobs": 38, "commits": 7},
+    "day": {"queries": 27, "jobs": 26, "commits": 9},
+    "micro_batch": {"queries": 25, "jobs": 40, "commits": 6},
+    "correction": {"queries": 50, "jobs": 40, "commits": 7},
 }
 
 

@@ -14,6 +14,7 @@ import logging
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -305,6 +306,7 @@ def append(
     application: str,
     batch: int,
     require: Callable[[Mapping[str, str]], None] = lambda _: None,
+    replaced: Collection[date] = (),
 ) -> None:
     """Appends the rows of a micro-batch, unless the table already holds that micro-batch.
 
@@ -314,6 +316,7 @@ def append(
         application: The name of the writing application.
         batch: The micro-batch's number; numbers must increase.
         require: Raises an error if the table's properties forbid the append.
+        replaced: The arrival units whose earlier rows the rows replace.
 
     Raises:
         CommitFailedError: Another writer changed the table's properties meanwhile.
@@ -323,21 +326,31 @@ def append(
     last_batch = table.transaction_version(application)
     if last_batch is not None and last_batch >= batch:
         return
-    write_deltalake(
+    properties = CommitProperties(app_transactions=[Transaction(application, batch)])
+    write = partial(
+        write_deltalake,
         table,
         added,
-        mode="append",
-        commit_properties=CommitProperties(app_transactions=[Transaction(application, batch)]),
+        commit_properties=properties,
         post_commithook_properties=_NO_CHECKPOINT,
         writer_properties=_writer_properties(table, added.schema),
     )
+    if replaced:
+        with damage_of(location):  # the write reads old rows of shared files
+            write(mode="overwrite", predicate=_within(replaced))
+    else:
+        write(mode="append")
     _make_checkpoint_if_due(table, location)
 
 
 def replace_arrival_units(location: str, arrival_units: Sequence[date], new: pa.Table) -> int:
     """Replaces all rows of some arrival units in one transaction; see `replace`."""
+    return replace(location, _within(arrival_units), new)
+
+
+def _within(arrival_units: Collection[date]) -> str:
     listed = ", ".join(f"DATE '{arrival_unit}'" for arrival_unit in sorted(set(arrival_units)))
-    return replace(location, f"arrival_unit IN ({listed})", new)
+    return f"arrival_unit IN ({listed})"
 
 
 def replace(location: str, where: str, new: pa.Table) -> int:
