@@ -14,7 +14,6 @@ from rich.table import Column
 from rich.table import Table as Grid
 
 from windows_pipeline.config import load_pipeline
-from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.storage.tables import source_tables, window_tables
 
@@ -52,7 +51,7 @@ def print_summary(
     for table in (*source.all, *vars(windows).values()):
         rows.add_row(table.name, f"{table.count(spark):,}", table.description)
     console.print(rows)
-    console.print(_worst(windows.alerts.read(spark)))
+    console.print(_worst(windows.episodes.read(spark)))
     # Not wrapped, as users copy the commands.
     console.print(
         f"The tables lie under {Path(settings.warehouse).relative_to(root)}/{pipeline.name}/ "
@@ -68,17 +67,19 @@ def print_summary(
     )
 
 
-def _worst(alerts: DataFrame) -> Grid:
+def _worst(episodes: DataFrame) -> Grid:
     grid = Grid(
         Column("day", no_wrap=True),
         "airport", "from", "to", "alerts", "worst hour", "flights", "avg delay",
         box=box.SIMPLE,
         title=f"The {_WORST} disruptions of {_YEAR} with the worst hour (New York time; minutes)",
     )  # fmt: skip
-    found = episodes(standing(alerts.where("rule = 'disruption'")))
+    by_episode = episodes.where("rule = 'disruption'").groupBy("key", "episode_start")
+    newest = by_episode.agg(F.max_by(F.struct(*episodes.columns), "arrival_unit").alias("newest"))
+    found = newest.select("newest.*")
     for row in found.orderBy(F.desc("severity"), "episode_start", "key").limit(_WORST).collect():
-        start, end = _local(row.episode_start), _local(row.episode_end)
-        worst = _local(row.worst.window_start)
+        start, end = _local(row.episode_start), _local(row.until)
+        worst = _local(row.window_start)
         grid.add_row(
             f"{start:%a %d %b}", row.key, f"{start:%H:%M}", f"{end:%H:%M}", str(row.alerts),
             f"{worst:%H:%M}", str(row.worst.record_count), f"{row.severity:.0f}",

@@ -13,14 +13,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tests.support.oracle import alerts as oracle_alerts
+from tests.support.oracle import episodes as oracle_episodes
 from tests.support.oracle import notifications as oracle_notifications
 from tests.support.oracle.aggregates import Number
 from tests.support.oracle.windows import SlidingDefinition, WindowRow
 from tests.support.spark_cases import instant, sample, texts
-from windows_pipeline.incremental.alerts import RuleSql, broken_rules, episodes, with_episodes
+from windows_pipeline.incremental.alerts import RuleSql, broken_rules, with_episodes
+from windows_pipeline.incremental.episodes import episode_rows
 from windows_pipeline.incremental.notifications import episode_events
 from windows_pipeline.incremental.silences import with_next_record
-from windows_pipeline.incremental.whole_episodes import episodes_of_days
 from windows_pipeline.windows import SlidingWindows
 
 LENGTH_MS = 10
@@ -128,28 +129,48 @@ def test_a_severity_grows_with_its_episode(final_windows: DataFrame, cases: Sequ
 
 
 def test_episodes_are_those_of_the_oracle(final_windows: DataFrame, cases: Sequence[Case]) -> None:
-    """Rule E5: its span, how many alerts, and the worst of them, the earliest among equals."""
-    summed = episodes(in_one_job(final_windows)).withColumn("worst_end", F.col("worst.window_end"))
-    rows = milliseconds(summed, "episode_start", "episode_end", "worst_end").collect()
-    found = [
-        (r.number, r.key, r.episode_start_ms, r.episode_end_ms, r.worst_end_ms, r.alerts)
-        for r in rows
-    ]
-    storms = [
-        (number, storm)
-        for number, case in enumerate(cases)
-        for storm in oracle_alerts.episodes(oracle_alerts.alerts(case, breaks, severity))
-    ]
-    assert texts(found) == texts(
-        (number, storm.key, storm.episode, storm.last.end, storm.worst.end, storm.alerts)
-        for number, storm in storms
+    """Rules B8, E5: what each day lists, with the worst window, the earliest among equals."""
+    arrival_unit = closed_in(F.unix_millis("window_end"), CLOSES)
+    alerts = in_one_job(final_windows).withColumn("arrival_unit", arrival_unit)
+    seen = final_windows.withColumn("key", key_of_case()).where(arrival_unit.isNotNull())
+    followed = with_next_record(alerts.withColumn("key", key_of_case()), seen)
+    rows = episode_rows(
+        followed.where("arrival_unit IS NOT NULL").withColumn("key", F.col("key.key")),
+        SlidingWindows(LENGTH_MS, 0, emit_empty=True),
+        {},
+        ("window_start", "window_end"),
+        ("record_count", "worst"),
+        F.lit(True),
+        lambda last_ms: closed_in(last_ms, CLOSES),
+        {arrival_unit_day(number): close for number, close in enumerate(CLOSES)},
     )
-    # The severity is that of the worst, zeros of either sign being equal.
-    worst = {(n, s.key, s.episode): s.worst.severity for n, s in storms}
-    for row in rows:
-        of_worst = worst[row.number, row.key, row.episode_start_ms]
-        assert repr(row.severity) == repr(of_worst) or row.severity == of_worst == 0
-        assert row.worst.record_count < 3
+    times = ("episode_start", "until", "open_until", "window_start", "window_end")
+    found = [
+        (
+            row.number, (row.arrival_unit - arrival_unit_day(0)).days, row.key,
+            row.episode_start_ms, row.until_ms, row.open_until_ms, row.has_alert, row.alerts,
+            unsigned(row.severity), row.window_start_ms, row.window_end_ms,
+        )
+        for row in milliseconds(rows, *times).collect()
+    ]  # fmt: skip
+    wanted = []
+    for number, case in enumerate(cases):
+        closed = [row._replace(arrival_unit=bisect_right(CLOSES, row.end)) for row in case]
+        closed = [row for row in closed if row.arrival_unit < len(CLOSES)]
+        raised = oracle_alerts.alerts(closed, breaks, severity)
+        wanted += [
+            (number, *one[:7], unsigned(one.severity), *one[8:])
+            for one in oracle_episodes.listed(raised, CLOSES, LENGTH_MS, closed)
+        ]
+    assert {(one[5] is None, one[6]) for one in wanted} == {
+        (is_silent, has_alert) for is_silent in (True, False) for has_alert in (True, False)
+    }
+    assert texts(found) == texts(wanted)
+
+
+def unsigned(number: Number | None) -> Number | None:
+    """The number; zeros of either sign are equal."""
+    return None if number is None else number + 0.0
 
 
 def test_notifications_are_those_of_the_oracle(
@@ -251,9 +272,6 @@ def test_a_day_lists_a_silence_for_32_days_of_event_time(spark: SparkSession) ->
     final_columns = "key string, window_start timestamp, window_end timestamp, record_count bigint"
     rules = {"quiet 0": RuleSql("record_count = 0", "`episode_ms`")}
     spec = SlidingWindows(LENGTH_MS, 0, emit_empty=True)
-    days = spark.createDataFrame(
-        list(zip(day_of, closes, strict=True)), "listed_on date, _closed_ms bigint"
-    )
     rows = []
     backs = {"just": most, "later": most + 1, "never": None}
     for key, back in backs.items():
@@ -262,18 +280,32 @@ def test_a_day_lists_a_silence_for_32_days_of_event_time(spark: SparkSession) ->
             rows.append((key, instant(back - LENGTH_MS), instant(back), 1))
     final = spark.createDataFrame(rows, final_columns)
     raised = with_episodes(broken_rules(final, rules), rules)
-    found = episodes(raised.withColumn("arrival_unit", F.lit(day_of[0])), by=["arrival_unit"])
-    listed = episodes_of_days(found, final, spec, rules, days)
+    listed = episode_rows(
+        with_next_record(raised.withColumn("arrival_unit", F.lit(day_of[0])), final),
+        spec,
+        rules,
+        ("window_start", "window_end"),
+        ("record_count",),
+        F.lit(True),
+        lambda last_ms: closed_in(last_ms, closes),
+        dict(zip(day_of, closes, strict=True)),
+    )
     shown = {
-        (row.key, day_of.index(row.listed_on)): (row.until_ms, row.is_open, row.severity)
+        (row.key, day_of.index(row.arrival_unit)): (
+            row.until_ms,
+            row.open_until is None,
+            row.severity,
+        )
         for row in milliseconds(listed, "until").collect()
     }
     still = {0: (20, True, 20.0), 1: (most - 1, True, most - 1.0), 2: (most, True, float(most))}
     assert shown == {
-        ("just", 0): (most, False, float(most)),
         # Windows that end at the close time are open, so that the third day has not seen it yet.
-        **{("just", day): still[day] for day in (1, 2)},
+        **{("just", day): row for day, row in still.items()},
+        ("just", 3): (most, False, float(most)),
+        # The end is listed, however late it comes.
         **{("later", day): row for day, row in still.items()},
+        ("later", 4): (most + 1, False, float(most + 1)),
         **{("never", day): row for day, row in still.items()},
     }
 

@@ -90,7 +90,7 @@ def from_the_start(project: Project, spark: SparkSession, folder: Path) -> Proje
 
 
 def assert_same_results(project: Project, fresh: Project, spark: SparkSession) -> None:
-    for name in ("keyed_windows", "late_records", "failed_windows", "final_windows"):
+    for name in ("keyed_windows", "late_records", "failed_windows", "final_windows", "episodes"):
         assert project.rows(name) == fresh.rows(name), name
     stand = standing(project.windows.alerts.read(spark)).drop(*HISTORY)
     assert sorted_rows(stand) == sorted_rows(fresh.windows.alerts.read(spark).drop(*HISTORY))

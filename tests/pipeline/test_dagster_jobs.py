@@ -146,7 +146,7 @@ def test_episodes_lists_the_most_urgent_level_first(project: SmallProject) -> No
     assert project.ingest("run")[0] == 0
     status, said = project.call("episodes", "p")
     assert (status, "44.2" in said, "44.2000" in said) == (0, True, False), said
-    places = [said.find(f" {text} ") for text in ("far a", "hot a", "any a")]
+    places = [said.find(f" {text} ") for text in ("a far", "a hot", "a any")]
     assert -1 not in places, said
     assert places == sorted(places), said
 

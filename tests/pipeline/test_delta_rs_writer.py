@@ -167,6 +167,24 @@ def test_spark_writes_what_does_not_fit_in_the_driver(spark: SparkSession, tmp_p
     assert sorted(row.rows for row in table.read(spark).collect()) == [2, 3]
 
 
+@pytest.mark.parametrize("by", ["delta-rs", "Spark"])
+def test_a_micro_batch_replaces_whole_days(spark: SparkSession, tmp_path: Path, by: str) -> None:
+    """Only of a table that has whole days; each micro-batch once."""
+    table = replace(table_in(tmp_path, partitioned=True), has_whole_days=True)
+    if by == "Spark":
+        table = for_spark_alone(table)
+    table.create_if_missing(spark)
+    for step in (
+        append(0, (DAYS[0], 1), (DAYS[1], 2)),
+        append(1, (DAYS[1], 3)),
+        append(1, (DAYS[1], 4)),  # the same micro-batch again
+        append(2, (DAYS[2], 5)),
+    ):
+        step(table, spark)
+    found = sorted((row.arrival_unit, row.rows) for row in table.read(spark).collect())
+    assert found == [(DAYS[0], 1), (DAYS[1], 3), (DAYS[2], 5)]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("turn", "partitioned"),

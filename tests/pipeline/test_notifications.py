@@ -1,4 +1,4 @@
-"""Notifications are the same by days, as a stream and rebuilt; a correction retracts."""
+"""Episodes and notifications are the same by days, as a stream, rebuilt and after a correction."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
+from tests.support.oracle import episodes as oracle_episodes
 from tests.support.oracle.aggregates import Number
 from tests.support.oracle.alerts import alerts, lasting
 from tests.support.oracle.notifications import events
@@ -109,8 +110,27 @@ def sent(made: SmallProject, *more: str) -> list[tuple[object, ...]]:
     )  # fmt: skip
 
 
-def expected(records: Mapping[int, Sequence[tuple[str, int, int]]]) -> list[tuple[object, ...]]:
-    """The oracle's events of all rules, as `sent` shows them but for the ids."""
+def listed(made: SmallProject) -> list[tuple[object, ...]]:
+    """What the days list of episodes, in order: the oracle's columns, with day and rule."""
+    names = ("until", "open_until", "has_alert", "alerts", "severity", "window_start", "window_end")
+    return sorted(
+        (
+            row["arrival_unit"].day, row["rule"], row["key"], _ms(row["episode_start"]),
+            *(_ms(row[name]) if isinstance(row[name], datetime) else row[name] for name in names),
+        )
+        for row in named_rows(made.windows.episodes)
+    )  # fmt: skip
+
+
+class Expected(NamedTuple):
+    """The oracle's events of all rules, as `sent` has them but for the ids, and its episodes."""
+
+    events: list[tuple[object, ...]]
+    episodes: list[tuple[object, ...]]
+
+
+def expected(records: Mapping[int, Sequence[tuple[str, int, int]]]) -> Expected:
+    """What the records give by the oracle."""
     arrived = [
         Record(day - 1, 0, offset, key, time, {"v": value})
         for day, of_day in records.items()
@@ -129,16 +149,24 @@ def expected(records: Mapping[int, Sequence[tuple[str, int, int]]]) -> list[tupl
         "quiet": (lambda row: row.record_count == 0 and row.start < 200, lambda _: 1),
     }
     raised = {rule: alerts(final, *functions) for rule, functions in rules.items()}
-    return sorted(
-        (
-            event.arrival_unit + 1, rule, event.key, event.episode, event.end, event.event,
-            event.until, event.severity,
-        )
-        for rule, found in {**raised, "lasting": lasts}.items()
-        for event in events(
-            found, closes, DEFINITION, final, float if rule == "lasting" else None
-        )
-    )  # fmt: skip
+    found: list[tuple[object, ...]] = []
+    of_episodes: list[tuple[object, ...]] = []
+    for rule, of_rule in {**raised, "lasting": lasts}.items():
+        severity_of = float if rule == "lasting" else None
+        found += [
+            (
+                event.arrival_unit + 1, rule, event.key, event.episode, event.end, event.event,
+                event.until, event.severity,
+            )
+            for event in events(of_rule, closes, DEFINITION, final, severity_of)
+        ]  # fmt: skip
+        of_episodes += [
+            (one.arrival_unit + 1, rule, *one[1:])
+            for one in oracle_episodes.listed(
+                of_rule, closes, DEFINITION.time_difference, final, severity_of
+            )
+        ]
+    return Expected(sorted(found), sorted(of_episodes))
 
 
 @pytest.mark.parametrize("landed", [RECORDS, scattered()], ids=["few keys", "many keys"])
@@ -157,7 +185,11 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
         at_once.land(day, text(records))
     assert at_once.ingest("run")[0] == 0
     rows = sent(at_once)
-    assert [row[:-1] for row in rows] == expected(landed)
+    wanted = expected(landed)
+    assert [row[:-1] for row in rows] == wanted.events
+    assert listed(at_once) == wanted.episodes
+    # Some silences go on for a day at least, and some of these end.
+    assert {(row[5] is None, row[6]) for row in wanted.episodes} >= {(True, False), (False, False)}
     assert {row[1] for row in rows if row[5] == "ended"} >= {"lasting", "quiet"}
     # Each day alone, and days with a gap between, from the raw records.
     job = window_jobs(at_once.pipeline, "w", at_once.settings)[2]
@@ -183,18 +215,24 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
             streamed.land(day, text(part), f"{day}{number}.csv")
     assert streamed.ingest("stream")[0] == 0
     assert sent(streamed) == rows
+    assert listed(streamed) == wanted.episodes
     status, said = streamed.call("check", "p")
     assert status == 0, said
     assert streamed.call("rebuild", "p", "--from", "alerts")[0] == 0
     assert sent(streamed) == rows
+    assert listed(streamed) == wanted.episodes
 
 
 def plain(rows: Iterable[Iterable[object]]) -> list[str]:
-    """Rows as texts, with instants in milliseconds."""
-    return sorted(
-        repr([_ms(value) if isinstance(value, datetime) else value for value in row])
-        for row in rows
-    )
+    """Rows as texts, with instants in milliseconds, and structs as lists."""
+    return sorted(repr([_plain(value) for value in row]) for row in rows)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return _ms(value)
+    fields = value.asDict() if isinstance(value, Row) else value
+    return [_plain(of) for of in fields.values()] if isinstance(fields, dict) else value
 
 
 def _ms(instant: datetime) -> int:
@@ -225,7 +263,8 @@ def test_a_correction_takes_back_what_did_not_happen(
 
     rows = sent(made, "correction", "retracted_by")
     stands = [row for row in rows if row[-1] is None and row[5] != "retracted"]
-    assert [row[:8] for row in stands] == expected(mended)
+    assert [row[:8] for row in stands] == expected(mended).events
+    assert listed(made) == expected(mended).episodes
     assert {row[-2] for row in stands} == {None, 1}
     # Everything that was sent is there still, and marked where it is wrong.
     kept = [row for row in rows if row[-2] is None]
@@ -254,5 +293,5 @@ def test_a_correction_takes_back_what_did_not_happen(
     status, said = made.call("rebuild", "p", "--from", "alerts")
     assert (status, "Alerts that 1 earlier correction retracted are left out" in said) == (0, True)
     rebuilt = sent(made, "correction", "retracted_by")
-    assert [row[:8] for row in rebuilt] == expected(mended)
+    assert [row[:8] for row in rebuilt] == expected(mended).events
     assert {row[-2:] for row in rebuilt} == {(None, None)}

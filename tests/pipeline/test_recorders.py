@@ -78,7 +78,7 @@ def test_a_run_by_the_shell_shows_in_dagster(
     instance = instance_in(home, monkeypatch)
     shown = {key.to_user_string() for key in instance.get_asset_keys()}
     # failed_windows has no rows.
-    of_windows = ("keyed_windows", "late_records", "final_windows", "alerts")
+    of_windows = ("keyed_windows", "late_records", "final_windows", "alerts", "episodes")
     expected = {f"flights/{name}" for name in ("raw_events", "rejected_records", "arrival_log")}
     assert shown == expected | {f"flights/hourly/{name}" for name in of_windows}
     assert_day_shows_with_checks(instance, {"dagster/partition_row_count"})

@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.support import costs
 
 COSTS = {
-    "day": {"queries": 16, "jobs": 14, "commits": 8},
-    "micro_batch": {"queries": 16, "jobs": 28, "commits": 5},
-    "correction": {"queries": 40, "jobs": 30, "commits": 7},
+    "day": {"queries": 16, "jobs": 14, "commits": 9},
+    "micro_batch": {"queries": 18, "jobs": 30, "commits": 6},
+    "correction": {"queries": 42, "jobs": 32, "commits": 7},
 }
 
 

@@ -147,7 +147,7 @@ class Ran(NamedTuple):
         tables = self.tables(name)
         named = (
             *(tables.keyed_windows, tables.late_records, tables.failed_windows),
-            *(tables.final_windows, tables.alerts),
+            *(tables.final_windows, tables.alerts, tables.episodes),
         )
         fires = firing_tables(self.pipeline, name, self.settings.warehouse)
         notified = notifications(self.pipeline, name, self.settings.warehouse)

@@ -36,7 +36,10 @@ SHORT_GRACE = "75 minutes"
 LONGER_GRACE = "2 hours"
 SELECTED = ("raw_events", "keyed_windows", "final_windows", "alerts")
 """The tables whose assets a run may select; a step reports its other tables."""
-DERIVED = ("keyed_windows", "late_records", "failed_windows", "final_windows", "alerts")
+DERIVED = (
+    *("keyed_windows", "late_records", "failed_windows"),
+    *("final_windows", "alerts", "episodes"),
+)
 
 
 def day(number: int) -> date:

@@ -29,6 +29,33 @@ WINDOWS = [
 """Windows of the hostile key: start after noon, records, average delay, whether it alerts."""
 
 
+def episode(
+    day: date, start: datetime, until: datetime, alerts: int, severity: float, worst: datetime
+) -> dict[str, Any]:
+    """A row of the table episodes, which a window of an hour may continue."""
+    return {
+        "arrival_unit": day,
+        "rule": "disruption",
+        "key": HOSTILE,
+        "episode_start": start,
+        "until": until,
+        "open_until": until + HOUR,
+        "has_alert": True,
+        "alerts": alerts,
+        "severity": severity,
+        "window_start": worst,
+        "window_end": worst + HOUR,
+        "worst": {"record_count": 11, "avg_dep_delay": severity, "failed": []},
+    }
+
+
+EPISODES = [
+    episode(DAYS[1], NOON, NOON + 1.5 * HOUR, 2, 95.5, NOON + HOUR / 2),
+    episode(DAYS[1], NOON + 3 * HOUR, NOON + 4 * HOUR, 1, 61.0, NOON + 3 * HOUR),
+]
+"""The episodes of the windows that alert."""
+
+
 def reported_project(folder: Path, text: str = FLIGHTS, key: object = HOSTILE) -> Pipeline:
     """A project of two ingested days; its hourly windows have two episodes of one key.
 
@@ -56,6 +83,7 @@ def reported_project(folder: Path, text: str = FLIGHTS, key: object = HOSTILE) -
     raised = [_alert(*each[:3]) for each in WINDOWS if each[3]]
     retracted = _alert(HOUR * 6, 20, 300.0) | {"retracted_by": 1}
     write_rows(tables.alerts, [row | {"key": key} for row in (*raised, retracted)])
+    write_rows(tables.episodes, [row | {"key": key} for row in EPISODES])
     reasons = ("late", "late", "partly_late")
     write_rows(tables.late_records, [{"arrival_unit": DAYS[1], "reason": each} for each in reasons])
     noted = computed_days(pipeline, "hourly", warehouse, fired=False)
@@ -63,12 +91,13 @@ def reported_project(folder: Path, text: str = FLIGHTS, key: object = HOSTILE) -
     return pipeline
 
 
-def many_alerts(keys: int, each: int) -> Sequence[dict[str, Any]]:
-    """Alerts of as many keys, each with as many episodes."""
+def many_episodes(keys: int, each: int) -> Sequence[dict[str, Any]]:
+    """Episodes of one alert on the first day: of as many keys, each with as many."""
+    starts = [NOON + timedelta(hours=3 * number) for number in range(each)]
     return [
-        _alert(timedelta(hours=3 * number), 10, 61.0 + key) | {"key": f"K{key}"}
+        episode(DAYS[0], start, start + HOUR, 1, 61.0 + key, start) | {"key": f"K{key}"}
         for key in range(keys)
-        for number in range(each)
+        for start in starts
     ]
 
 

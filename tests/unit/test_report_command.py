@@ -15,13 +15,13 @@ import pytest
 from tests.support.alert_ids import digest
 from tests.support.command_line import call, call_alone
 from tests.support.pipeline_texts import changed
-from tests.support.reported import DAYS, HOSTILE, SHOWN, many_alerts, reported_project
+from tests.support.reported import DAYS, HOSTILE, SHOWN, many_episodes, reported_project
 from tests.support.written_tables import write_rows
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline, Rule
+from windows_pipeline.query.episodes import read_episodes
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.report.day_plots import WindowPlots
-from windows_pipeline.report.episodes import read_episodes
 from windows_pipeline.report.gather import read_report
 from windows_pipeline.report.markdown import rendered
 from windows_pipeline.report.measures import Measure, measure_of
@@ -58,8 +58,8 @@ class Reported(NamedTuple):
     monkeypatch: pytest.MonkeyPatch
 
     @property
-    def alerts(self) -> TableSpec:
-        return window_tables(self.pipeline, "hourly", str(self.folder / "warehouse")).alerts
+    def episodes(self) -> TableSpec:
+        return window_tables(self.pipeline, "hourly", str(self.folder / "warehouse")).episodes
 
     def report(self, *args: str) -> tuple[int, str]:
         start: StartSession = no_session
@@ -167,16 +167,16 @@ def test_days_are_chosen(project: Reported) -> None:
     assert (status, "must not be before --from 2013-01-02" in said) == (2, True)
 
 
-def test_many_alerts_give_a_small_page_that_says_what_is_left_out(project: Reported) -> None:
-    rows = [row | {"arrival_unit": DAYS[0]} for row in many_alerts(5_000, 20)]
-    write_rows(project.alerts, rows)
+def test_many_episodes_give_a_small_page_that_says_what_is_left_out(project: Reported) -> None:
+    write_rows(project.episodes, many_episodes(5_000, 20))
     text, page = project.page()
     assert len(text.encode()) < MEBIBYTE
     # An episode of each key for each three hours, and two of the hostile key.
     assert "100,002 episodes of alerts" in page.text
     assert "20 of 5,001 keys and rules are drawn" in page.text
     assert "99,962 milder episodes are left out; to list them" in page.text
-    some = read_episodes(LocalTable(project.alerts), DAYS, project.pipeline.windows["hourly"], 3)
+    table, windows = LocalTable(project.episodes), project.pipeline.windows["hourly"]
+    some = read_episodes(table, windows, DAYS, most=2)
     assert (some.read_from, some.alerts) == (DAYS[1], 3)
 
 
@@ -189,18 +189,13 @@ def test_the_most_urgent_level_comes_first(project: Reported) -> None:
         "note": Rule(when="avg_dep_delay > 0", severity="9000", level="info"),
     }
     windows = project.pipeline.windows["hourly"].model_copy(update={"alerts": rules})
-    (row, *_) = many_alerts(1, 1)
+    (row,) = many_episodes(1, 1)
     severities = {"note": 9000.0, "hot": 50.0, "unknown": 1.0, "silent": 36.0, "plain": 900.0}
-    write_rows(
-        project.alerts,
-        [
-            row | {"arrival_unit": DAYS[0], "rule": rule, "severity": severity, "key": "A"}
-            for rule, severity in [*severities.items(), ("silent", 40.0)]
-        ],
-    )
-    found = read_episodes(LocalTable(project.alerts), DAYS[:1], windows).found
+    rows = [{**row, "rule": rule, "severity": of_rule} for rule, of_rule in severities.items()]
+    write_rows(project.episodes, rows)
+    found = read_episodes(LocalTable(project.episodes), windows, DAYS[:1]).found
     assert [(one.rule, one.severity) for one in found] == [
-        ("silent", 40.0),
+        ("silent", 36.0),
         ("hot", 50.0),
         ("plain", 900.0),
         ("unknown", 1.0),

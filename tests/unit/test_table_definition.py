@@ -18,7 +18,7 @@ from windows_pipeline.config import (
 
 TABLES = (
     *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
-    "failed_windows",
+    *("episodes", "failed_windows"),
 )
 
 
@@ -73,7 +73,7 @@ def test_equal_fields_have_equal_definitions(tmp_path: Path, old: str, new: str)
         (
             "severity: -record_count",
             "severity: record_count",
-            {"alerts"},
+            {"alerts", "episodes"},
             "windows.hourly.alerts.quiet.severity: was '-record_count', is 'record_count'",
         ),
         (
@@ -113,10 +113,16 @@ def test_tables_of_results_are_distinguished_from_those_of_releases_without_fail
     """Rule G3: what lacks the column is refused, and the message names the column."""
     found = definitions(load_text(tmp_path, FLIGHTS))
     with_column = [name for name, fields in found.items() if "columns.failed" in fields]
-    assert with_column == ["keyed_windows", "final_windows", "corrections", "alerts"]
+    assert with_column == ["keyed_windows", "final_windows", "corrections", "alerts", "episodes"]
     now = found["final_windows"]
     old = {name: text for name, text in now.items() if name != "columns.failed"}
     assert definition_changes(old, now) == ["columns.failed: was not set, is 'array<string>'"]
+
+
+def test_alerts_of_releases_without_episodes_are_refused(tmp_path: Path) -> None:
+    """Their rebuild fills the table episodes, too."""
+    found = definitions(load_text(tmp_path, FLIGHTS))
+    assert [name for name, fields in found.items() if "tables.episodes" in fields] == ["alerts"]
 
 
 def test_a_table_without_a_format_has_the_first(

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.checks.run import Check
 from windows_pipeline.engine.lateness import last_instant
-from windows_pipeline.incremental.notifications import EPISODE, longest_overlap_ms
+from windows_pipeline.incremental.alerts import EPISODE
+from windows_pipeline.incremental.notifications import longest_overlap_ms
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.windows import PipelineWindows, SessionWindows

@@ -185,23 +185,6 @@ def maintain(context: typer.Context, pipeline: PipelineName) -> None:
     maintain_tables(context, status, settings, found)
 
 
-def episodes(
-    context: typer.Context,
-    pipeline: PipelineName,
-    windows: WindowsName = None,
-    rule: Annotated[str | None, typer.Option(help="Only this rule.")] = None,
-    key: Annotated[str | None, typer.Option(help="Only this key.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many, the worst first.")] = 20,
-) -> None:
-    """Lists episodes: alerts of one key and rule whose windows overlap, the worst first."""
-    settings, found = with_tables(pipeline)
-    name = chosen_windows(found, windows)
-    begin(context, f"{pipeline} {name}: reading alerts")
-    from windows_pipeline.cli.questions.episodes import list_episodes
-
-    list_episodes(context, settings, found, name, rule, key, limit)
-
-
 def trace(
     context: typer.Context,
     pipeline: PipelineName,

@@ -13,7 +13,6 @@ import typer
 from windows_pipeline.cli.commands import (
     check,
     correct,
-    episodes,
     forget,
     maintain,
     rebuild,
@@ -25,6 +24,7 @@ from windows_pipeline.cli.failures import noting_failures
 from windows_pipeline.cli.jobs.validate import validate
 from windows_pipeline.cli.new import new
 from windows_pipeline.cli.notify import notify, snooze
+from windows_pipeline.cli.questions.episodes import episodes
 from windows_pipeline.cli.questions.explain import explain
 from windows_pipeline.cli.questions.fetch import fetch
 from windows_pipeline.cli.questions.newest import alerts, late, rejected

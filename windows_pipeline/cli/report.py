@@ -1,13 +1,10 @@
-"""Writes a page of HTML about a pipeline: `report`.
-
-The command starts Spark only if the severity of silences depends on how long they lasted.
-"""
+"""Writes a page of HTML about a pipeline: `report`."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,20 +15,13 @@ from windows_pipeline.cli.arguments import (
     declared,
     parsed_days,
 )
-from windows_pipeline.cli.session import begin
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.progress import Status
-
-if TYPE_CHECKING:
-    from windows_pipeline.config import Pipeline
-    from windows_pipeline.report.silences import SilenceSeverities
-    from windows_pipeline.settings import Settings
 
 _KIB = 1024
 
 
 def report(
-    context: typer.Context,
     pipeline: PipelineName,
     first: FirstDay = None,
     last: LastDay = None,
@@ -47,12 +37,11 @@ def report(
     days = parsed_days(first, last)
     settings, found = declared(pipeline)
     file = Path(f"{found.name}.html") if output is None else output
-    severities = _silence_severities(context, settings, found)
     with Status(CONSOLE, f"{pipeline}: reading"):
         from windows_pipeline.report.gather import read_report
         from windows_pipeline.report.page import report_page
 
-        read = read_report(found, settings.warehouse, *days, severities)
+        read = read_report(found, settings.warehouse, *days)
         text = report_page(read, datetime.now(UTC))
     content = text.encode()
     try:
@@ -65,18 +54,3 @@ def report(
             f"({error.strerror}); name another file"
         ) from None
     CONSOLE.print(f"{file}: written, {len(content) / _KIB:,.0f} KiB", soft_wrap=True)
-
-
-def _silence_severities(
-    context: typer.Context, settings: Settings, pipeline: Pipeline
-) -> dict[str, SilenceSeverities]:
-    """The severities of silences by definition, where only Spark can compute them."""
-    from windows_pipeline.report.silences import length_decides
-
-    names = [name for name, windows in pipeline.windows.items() if length_decides(windows)]
-    if not names:
-        return {}
-    begin(context, f"{pipeline.name}: computing how bad silences are")
-    from windows_pipeline.cli.questions.episodes import silence_severities
-
-    return {name: silence_severities(context, settings, pipeline, name) for name in names}

@@ -13,7 +13,7 @@ from windows_pipeline.config.source import Source
 from windows_pipeline.text.problems import nearest
 
 _WINDOW_TABLES = (
-    *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
+    *("keyed_windows", "late_records", "final_windows", "corrections", "alerts", "episodes"),
     *("firings", "early_warnings", "processed", "failed_windows", "notifications"),
 )
 _OF_RULE = ("when", "severity")
@@ -62,6 +62,9 @@ def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -
     if table not in _WITHOUT_RESULTS:
         # Tables of earlier releases lack the column, so their rows are refused.
         definition["columns.failed"] = "array<string>"
+    if table == "alerts":
+        # Earlier releases did not store episodes: a rebuild of alerts does.
+        definition["tables.episodes"] = "stored"
     return dict(sorted(definition.items()))
 
 
@@ -129,7 +132,7 @@ def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
     windows = pipeline.windows[name]
     # A failed check changes no row.
     left_out = {"aggregates", "on_failed", "checks"}
-    if table not in ("alerts", "early_warnings", "notifications"):
+    if table not in ("alerts", "episodes", "early_warnings", "notifications"):
         left_out.add("alerts")
     if table != "keyed_windows":
         left_out.add("partial_results")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from typing import NamedTuple
 
@@ -11,6 +11,9 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.alerts.rule_sql import EPISODE_MS
 from windows_pipeline.storage.instants import timestamp_to_ms
+
+EPISODE = ("rule", "key", "episode_start")
+"""The columns that identify an episode."""
 
 
 class RuleSql(NamedTuple):
@@ -123,32 +126,3 @@ def with_severity_until(
 def standing(alerts: DataFrame) -> DataFrame:
     """Filters out the alerts that a correction retracted (rule E1)."""
     return alerts.where(F.col("retracted_by").isNull())
-
-
-def episodes(alerts: DataFrame, by: Sequence[str] = ()) -> DataFrame:
-    """Aggregates alerts by episode.
-
-    Args:
-        alerts: Rows of the table alerts; `standing` filters out retracted alerts.
-        by: Further columns to group by, such as `arrival_unit`: an episode of several days is then
-            a row for each of them.
-
-    Returns:
-        The columns of `by`, `rule`, `key`, `episode_start`, `episode_end` (the end of the last
-        window), `ends_empty` (boolean: whether that window holds no record), `alerts` (bigint:
-        their number), `severity` (double: the largest), `worst` (struct: all columns of the
-        window with the largest severity; the earliest of several), and `last` (struct: those of
-        the last window).
-    """
-    grouped = (*by, "rule", "key", "episode_start")
-    columns = [name for name in alerts.columns if name not in grouped]
-    # Structs compare field by field: severity first (null is the smallest), then earlier ends.
-    rank = F.struct("severity", -timestamp_to_ms("window_end"))
-    return alerts.groupBy(*grouped).agg(
-        F.max("window_end").alias("episode_end"),
-        F.max_by(F.col("record_count") == 0, "window_end").alias("ends_empty"),
-        F.count("*").alias("alerts"),
-        F.max("severity").alias("severity"),
-        F.max_by(F.struct(*columns), rank).alias("worst"),
-        F.max_by(F.struct(*columns), "window_end").alias("last"),
-    )

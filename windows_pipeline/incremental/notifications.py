@@ -13,15 +13,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.lateness import last_instant
-from windows_pipeline.incremental.alerts import RuleSql, with_severity_until
+from windows_pipeline.incremental.alerts import EPISODE, RuleSql, with_severity_until
 from windows_pipeline.incremental.silences import NEXT_RECORD
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.windows import GracedRows, PipelineWindows, SessionWindows, has_silences
 
 OPENED, WORSENED, ENDED, RETRACTED = "opened", "worsened", "ended", "retracted"
-EPISODE = ("rule", "key", "episode_start")
-"""The columns that identify an episode."""
 _WITH_NULLS = {"ignoreNullFields": "false"}
 
 

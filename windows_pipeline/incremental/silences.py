@@ -16,7 +16,7 @@ NEXT_RECORD = "_next_record"
 SEEN = ("key", "window_end", "record_count")
 """The columns of final windows that show silences and their ends."""
 MOST_SILENCES_MS = 32 * 86_400_000
-"""Checks of days list a silence no longer than this, and a day's job looks back so far first."""
+"""Days list a silence that goes on no longer than this, and look back so far for one first."""
 
 
 def with_next_record(alerts: DataFrame, windows: DataFrame) -> DataFrame:

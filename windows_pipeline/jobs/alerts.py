@@ -21,13 +21,13 @@ from windows_pipeline.checks.table_rules import (
 )
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental import silences
-from windows_pipeline.incremental.alerts import broken_rules, episodes, standing
+from windows_pipeline.incremental.alerts import broken_rules, standing
 from windows_pipeline.incremental.arrival_units import arrival_units_frame
 from windows_pipeline.incremental.definition_records import passing
-from windows_pipeline.incremental.whole_episodes import whole_episodes
+from windows_pipeline.jobs.computed_days import computed_days_in
 from windows_pipeline.jobs.earlier_alerts import AlertedWindows, EarlierAlerts
-from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
-from windows_pipeline.jobs.notifications import rows_of_days
+from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, published_days
+from windows_pipeline.jobs.notifications import ended_in_days, episodes_of_days, notification_rows
 from windows_pipeline.jobs.unfinished_batch import logged_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_arrival_units
@@ -53,8 +53,9 @@ class AlertsJob(WindowsJob):
 
     @property
     def tables(self) -> list[Table]:
-        """Alerts, and notifications if the pipeline notifies anybody."""
-        return self.written(self.window_tables.alerts, self.notifications)
+        """Alerts, their episodes, and notifications if the pipeline notifies anybody."""
+        tables = self.window_tables
+        return self.written(tables.alerts, tables.episodes, self.notifications)
 
     @property
     def notifications(self) -> Table | None:
@@ -66,6 +67,11 @@ class AlertsJob(WindowsJob):
         """The computed days of windows, of which alerts are the last step."""
         warehouse = self.settings.warehouse
         return computed_days(self.pipeline, self.windows_name, warehouse, fired=False)
+
+    def days_with_results(self, spark: SparkSession) -> list[date]:
+        """The days whose alerts are computed, also those without an alert."""
+        computed = computed_days_in(spark, self.computed_days_table)
+        return sorted(computed.union(published_days(self, spark)))
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -81,21 +87,6 @@ class AlertsJob(WindowsJob):
             *([] if self.notifications is None else notification_checks(self.windows.spec)),
         ]
 
-    def whole_episodes(self, spark: SparkSession, alerts: DataFrame) -> DataFrame:
-        """Joins the alerts that no correction retracted to episodes, with silences to their end.
-
-        Args:
-            spark: The session.
-            alerts: Rows of the table alerts.
-
-        Returns:
-            A row per episode; see `windows_pipeline.incremental.whole_episodes`.
-        """
-        closed = F.lit(self.closed_through_ms(spark)).cast("bigint")
-        final = self.window_tables.final_windows.read(spark)
-        found = episodes(standing(alerts))
-        return whole_episodes(found, final, self.windows.spec, self.rules, closed)
-
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Raises the days' alerts; their episodes may begin before the days.
 
@@ -105,9 +96,12 @@ class AlertsJob(WindowsJob):
         """
         self.refuse_while_unfinished(spark, log)
         final = self.window_tables.final_windows.of_arrival_units(spark, days)
-        table, *notified = self.tables
         if not self.windows.alerts:
-            return Stage([StagedTable(table, small_frame(spark, [], table.schema))], [])
+            tables = [
+                StagedTable(table, small_frame(spark, [], table.schema)) for table in self.tables
+            ]
+            return Stage(tables, [])
+        table, episodes, *notified = self.tables
         raised = cache_rows(self.raise_alerts(final))
         arrivals = self.arrivals(log)
         rows = self.definition_records(logged_rows(self.source.raw_events.read(spark), log))
@@ -124,11 +118,19 @@ class AlertsJob(WindowsJob):
         null = F.lit(None).cast("bigint")
         alerts = reduce(DataFrame.unionByName, every)
         never_corrected = alerts.withColumns({"correction": null, "retracted_by": null})
-        staged = [StagedTable(table, never_corrected)]
+        runs = [
+            (joined, run, arrivals.arrival_units(run))
+            for joined, run in zip(of_runs, _runs_of(days), strict=True)
+        ]
+        listed = (episodes_of_days(self, *each) for each in runs)
+        staged = [
+            StagedTable(table, never_corrected),
+            StagedTable(episodes, reduce(DataFrame.unionByName, listed)),
+        ]
         if notified:
             happened = [
-                rows_of_days(self, joined, run, arrivals.arrival_units(run))
-                for joined, run in zip(of_runs, _runs_of(days), strict=True)
+                notification_rows(self, joined, in_arrival_units(run), ended_in_days(self, units))
+                for joined, run, units in runs
             ]
             of_days = cache_rows(reduce(DataFrame.unionByName, happened))
             staged.append(StagedTable(notified[0], of_days))
@@ -179,7 +181,7 @@ class AlertsJob(WindowsJob):
                 changes={ALERTS_NEVER_CHANGED: changes},
             ),
         ]
-        for events in rows[1:]:
+        for events in rows[2:]:
             spec, window = self.windows.spec, self.windows.window_key[1:]
             arrival_units = arrival_units_frame(spark, self.arrivals(log), days)
             closings = arrival_units.select("arrival_unit", "_close_before_ms")

@@ -2,8 +2,8 @@
 
 Earlier windows are computed again from the records, so that the result does not depend on which
 earlier days are materialized. Three kinds of earlier alerts count: those that a window of the days
-continues; where there are notifications, those of the last window's length before the days; and
-the silences, however old, of keys that have a record again.
+continues; where there are notifications or silences, those of the last window's length before the
+days; and silences: those that go on, and those, however old, of keys that have a record again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -26,7 +27,7 @@ from windows_pipeline.incremental.arrival_units import Arrivals
 from windows_pipeline.incremental.lookback import lookback_from_ms
 from windows_pipeline.incremental.notifications import longest_overlap_ms
 from windows_pipeline.incremental.records import day_number, records_to_read
-from windows_pipeline.incremental.windows import arrival_unit_windows
+from windows_pipeline.incremental.windows import arrival_unit_windows, lookback_ms
 from windows_pipeline.jobs.windows_job import cut_for_windows
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
@@ -37,6 +38,7 @@ from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import PipelineWindows, SlidingWindows, has_silences
 
 _FIRST_LOOK_BACK_MS = 86_400_000
+_FROM_MS = "_from_ms"
 
 
 class _Found(NamedTuple):
@@ -100,9 +102,9 @@ class EarlierAlerts:
         The look-back doubles until every episode starts within it.
 
         Returns:
-            The days' alerts and all earlier alerts of their episodes. If there are notifications,
-            also the episodes that a window or a record of the days could have continued or ended;
-            where silences are windows, with `NEXT_RECORD`.
+            The days' alerts and all earlier alerts of their episodes. If there are notifications
+            or silences, also the episodes that a window or a record of the days could have
+            continued or ended; where silences are windows, with `NEXT_RECORD`.
         """
         if self._boundary_ms == NEVER_MS:
             return self._with_episodes(None)
@@ -111,31 +113,53 @@ class EarlierAlerts:
         # If a window's end is exclusive, a window that ends at the close time is closed as well.
         begins_earlier = timestamp_to_ms("episode_start") <= self._near_ms
         keys = joined.where(self._is_wanted & begins_earlier).select("key").distinct()
-        silent_from_ms = None
+        since = F.lit(self._near_ms - _FIRST_LOOK_BACK_MS).cast("bigint")
+        starts = keys.withColumn(_FROM_MS, since)
         if near is not None and near.windows is not None:
-            back = silences.keys_back(self._final, near.windows)
-            silent = self._last_heard(back).localCheckpoint()
-            silent_from_ms = silent.agg(F.min("_last_ms")).collect()[0][0]
-            keys = keys.unionByName(silent.select("key")).distinct()
-        found = keys.toArrow()
-        if not found.num_rows:
-            return joined
-        from_ms = self._near_ms - _FIRST_LOOK_BACK_MS
-        if silent_from_ms is not None:
-            from_ms = min(from_ms, silent_from_ms)
-        keys = joined.sparkSession.createDataFrame(found, keys.schema)
-        return self._look_back(near, F.broadcast(keys), from_ms)
+            both = starts.unionByName(self._silent(near.windows))
+            starts = both.groupBy("key").agg(F.min(_FROM_MS).alias(_FROM_MS))
+        return self._look_back(near, joined, starts)
 
-    def _look_back(self, near: _Found | None, keys: DataFrame, from_ms: int) -> DataFrame:
-        """Looks back as far as the episodes of some keys began."""
-        of_keys = join_on(self.records, keys, ["key"], "semi")
-        while True:
-            found = self._closed_between(of_keys, from_ms)
-            joined = self._with_episodes(found if near is None else found.and_of_others(near, keys))
-            begins_earlier = timestamp_to_ms("episode_start") <= from_ms
-            if joined.where(self._is_wanted & begins_earlier).isEmpty():
-                return joined
-            from_ms = self._boundary_ms - 2 * (self._boundary_ms - from_ms)
+    def _look_back(self, near: _Found | None, joined: DataFrame, starts: DataFrame) -> DataFrame:
+        """Looks back as far as the episodes of some keys began.
+
+        Args:
+            near: What closed shortly before the days.
+            joined: The alerts so far.
+            starts: The keys, each with the close time from which its windows are computed.
+        """
+        spark, schema = joined.sparkSession, starts.schema
+        found = starts.toArrow()
+        while found.num_rows:
+            from_ms = pc.min(found[_FROM_MS]).as_py()
+            starts = F.broadcast(spark.createDataFrame(found.select(schema.names), schema))
+            closed = self._closed_between(self._of_keys(starts), from_ms, starts)
+            if near is not None:
+                closed = closed.and_of_others(near, starts.select("key"))
+            joined = self._with_episodes(closed)
+            wanted = joined.where(self._is_wanted).select("key", "episode_start")
+            began = join_on(wanted, starts, ["key"], "inner")
+            began = began.where(timestamp_to_ms("episode_start") <= F.col(_FROM_MS))
+            again = began.select("key").distinct().withColumn("_again", F.lit(True))
+            longer = F.lit(self._boundary_ms) - 2 * (F.lit(self._boundary_ms) - F.col(_FROM_MS))
+            from_then = F.when(F.col("_again"), longer).otherwise(F.col(_FROM_MS))
+            next_starts = join_on(starts, again, ["key"], "left").select(
+                "key", from_then.cast("bigint").alias(_FROM_MS), "_again"
+            )
+            found = next_starts.toArrow()
+            if found["_again"].null_count == found.num_rows:
+                break
+        return joined
+
+    def _of_keys(self, starts: DataFrame) -> DataFrame:
+        """The records of some keys; where silences are windows, those that may matter."""
+        spec = self.definition.spec
+        # Their windows that end before the key's close time, which lack records, are left out.
+        if not self._has_silences or not isinstance(spec, SlidingWindows):
+            return join_on(self.records, starts, ["key"], "semi")
+        rows = join_on(self.records, starts, ["key"], "inner")
+        since_ms = F.col(_FROM_MS) - F.lit(lookback_ms(spec))
+        return rows.where(timestamp_to_ms("event_time") >= since_ms).drop(_FROM_MS)
 
     @cached_property
     def _arrival_units(self) -> list[ArrivalUnit]:
@@ -152,7 +176,9 @@ class EarlierAlerts:
 
     @cached_property
     def _overlap_ms(self) -> int | None:
-        return longest_overlap_ms(self.definition.spec) if self.notifies else None
+        if self.notifies or self._has_silences:
+            return longest_overlap_ms(self.definition.spec)
+        return None
 
     @property
     def _near_ms(self) -> int:
@@ -160,8 +186,8 @@ class EarlierAlerts:
         return self._boundary_ms - (self._overlap_ms or 0)
 
     @cached_property
-    def _ends_silences(self) -> bool:
-        return self.notifies and has_silences(self.definition.spec)
+    def _has_silences(self) -> bool:
+        return has_silences(self.definition.spec)
 
     @cached_property
     def _raised(self) -> DataFrame:
@@ -177,9 +203,9 @@ class EarlierAlerts:
         wanted = in_arrival_units(self.days)
         if self._overlap_ms is not None:
             wanted |= timestamp_to_ms("window_end") >= self._near_ms
-        if self._ends_silences:
+        if self._has_silences:
             ends = timestamp_to_ms(silences.NEXT_RECORD) >= self._boundary_ms
-            wanted |= F.coalesce(ends, F.lit(False))
+            wanted |= (F.col("record_count") == 0) & F.coalesce(ends, F.lit(True))
         return wanted
 
     def _with_episodes(self, before: _Found | None) -> DataFrame:
@@ -189,7 +215,7 @@ class EarlierAlerts:
             alerts = alerts.unionByName(before.alerts)
             if before.windows is not None:
                 windows = windows.unionByName(before.windows)
-        if self._ends_silences:
+        if self._has_silences:
             alerts = silences.with_next_record(alerts, windows)
         return with_episodes(alerts, self.definition.rules)
 
@@ -199,36 +225,39 @@ class EarlierAlerts:
             return None
         return self._closed_between(self.records, self._near_ms)
 
-    def _last_heard(self, keys: DataFrame) -> DataFrame:
-        """When keys had their last record before those that closed shortly before the days.
+    def _silent(self, near: DataFrame) -> DataFrame:
+        """The keys without a record shortly before the days, each with when it had its last one.
+
+        Args:
+            near: `SEEN` of the windows that closed shortly before the days.
 
         Returns:
-            `key` and `_last_ms`: of the last record that made its left window, which is then
-            final; if there is none, of the key's first record. Keys without a record are left out.
+            `key` and `_from_ms`: of the last record that made its left window, which is then final.
+            Of a key that was silent for more than `MOST_SILENCES_MS`, only if it has a record in
+            the days; if no record made its left window, of the key's first record.
         """
-        left = keys.localCheckpoint()
-        heard = left.limit(0).withColumn("_last_ms", F.lit(None).cast("bigint"))
+        heard = silences.heard_keys(near)
+        since_ms = self._near_ms - silences.MOST_SILENCES_MS
+        found = self._last_records(self._read(self.records, since_ms), or_first=False)
+        found = join_on(found, heard, ["key"], "anti").localCheckpoint()
         # Silences of more than `MOST_SILENCES_MS` cost a scan of all earlier records.
-        for from_ms in (self._near_ms - silences.MOST_SILENCES_MS, NEVER_MS):
-            if left.isEmpty():
-                break
-            records = self._read(join_on(self.records, left, ["key"], "semi"), from_ms)
-            found = self._last_records(records, self._near_ms, or_first=from_ms == NEVER_MS)
-            found = found.localCheckpoint()
-            heard = heard.unionByName(found)
-            left = join_on(left, found, ["key"], "anti").localCheckpoint()
-        return heard
+        back = silences.keys_back(self._final, near)
+        left = join_on(back, found, ["key"], "anti").localCheckpoint()
+        if left.isEmpty():
+            return found
+        records = self._read(join_on(self.records, left, ["key"], "semi"), NEVER_MS)
+        return found.unionByName(self._last_records(records, or_first=True).localCheckpoint())
 
-    def _last_records(self, records: DataFrame, until_ms: int, *, or_first: bool) -> DataFrame:
-        """See `_last_heard`; the first record stands in only if asked for."""
+    def _last_records(self, records: DataFrame, *, or_first: bool) -> DataFrame:
+        """See `_silent`; the first record stands in only if asked for."""
         spec, time_ms = self.definition.spec, F.col("_event_time_ms")
         assert isinstance(spec, SlidingWindows)  # noqa: S101  only these have silences
         makes_left = (time_ms >= F.col("_close_time_ms")) & ~is_outside_windows(spec)
         last_ms = F.max(F.when(makes_left, time_ms))
         if or_first:
             last_ms = F.coalesce(last_ms, F.min(time_ms))
-        of_keys = records.where(time_ms < F.lit(until_ms)).groupBy("key")
-        return of_keys.agg(last_ms.alias("_last_ms")).where(F.col("_last_ms").isNotNull())
+        of_keys = records.where(time_ms < F.lit(self._near_ms)).groupBy("key")
+        return of_keys.agg(last_ms.alias(_FROM_MS)).where(F.col(_FROM_MS).isNotNull())
 
     def _read(self, records: DataFrame, from_ms: int) -> DataFrame:
         """The records before the days from an event time on, with their close times."""
@@ -236,10 +265,22 @@ class EarlierAlerts:
         reads = [read for read in reads_from(timeline, {day: from_ms}) if read.arrival_unit < day]
         return records_to_read(records, timeline, reads, self.definition.spec.close_delay_ms)
 
-    def _closed_between(self, records: DataFrame, from_ms: int) -> _Found:
-        """The alerts of the windows that closed from a close time until the days."""
+    def _closed_between(
+        self, records: DataFrame, from_ms: int, starts: DataFrame | None = None
+    ) -> _Found:
+        """The alerts of the windows that closed from a close time until the days.
+
+        Args:
+            records: The records.
+            from_ms: The close time.
+            starts: The keys, each with a later close time of its own; None for the same for all.
+        """
         windows = self._windows(records, Closing(from_ms, self._boundary_ms))
-        if self._ends_silences:
+        if self._has_silences:
+            if starts is not None:
+                windows = join_on(windows, starts, ["key"], "inner")
+                is_since = timestamp_to_ms("window_end") >= F.col(_FROM_MS)
+                windows = windows.where(is_since).drop(_FROM_MS)
             windows = windows.localCheckpoint()
             return _Found(
                 broken_rules(windows, self.definition.rules), windows.select(*silences.SEEN)

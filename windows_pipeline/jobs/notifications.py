@@ -1,4 +1,4 @@
-"""The notifications of arrival days, and what a correction changes in them (rules E1, E6)."""
+"""The episodes and notifications of arrival days, and what a correction changes in the latter."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.watermark import ArrivalUnit, close_ms
 from windows_pipeline.engine.literals import literal
+from windows_pipeline.incremental.alerts import EPISODE
+from windows_pipeline.incremental.episodes import episode_rows
 from windows_pipeline.incremental.first_arrival_unit import first_arrival_unit
 from windows_pipeline.incremental.notifications import (
-    EPISODE,
     episode_events,
     retractions,
     standing_events,
@@ -46,21 +47,17 @@ def notification_rows(
     return with_ids(rows, job.pipeline.name, job.windows_name, window)
 
 
-def rows_of_days(
-    job: WindowsJob, alerts: DataFrame, days: Sequence[date], arrival_units: Sequence[ArrivalUnit]
-) -> DataFrame:
-    """Returns the rows of consecutive days.
+def ended_in_days(
+    job: WindowsJob, arrival_units: Sequence[ArrivalUnit]
+) -> Callable[[Column], Column]:
+    """From an instant in milliseconds, the day of these whose close time passed it.
 
     Args:
         job: The definition.
-        alerts: See `episode_events`.
-        days: The days.
-        arrival_units: The days as the timeline has them; none if a missing day blocks them.
+        arrival_units: Consecutive days; none if a missing day blocks them.
     """
     if not arrival_units:
-        return notification_rows(
-            job, alerts, in_arrival_units(days), lambda _: F.lit(None).cast("date")
-        )
+        return lambda _: F.lit(None).cast("date")
     delay_ms = job.windows.spec.close_delay_ms
     before_ms = close_ms(arrival_units[0].watermark_before_ms, delay_ms)
     after_ms = close_ms(arrival_units[-1].watermark_after_ms, delay_ms)
@@ -78,7 +75,34 @@ def rows_of_days(
         )
         return F.when(is_passed, first_arrival_unit(passed, arrival_units[-1].day))
 
-    return notification_rows(job, alerts, in_arrival_units(days), ended_in)
+    return ended_in
+
+
+def episodes_of_days(
+    job: WindowsJob, alerts: DataFrame, days: Sequence[date], arrival_units: Sequence[ArrivalUnit]
+) -> DataFrame:
+    """Returns consecutive days' rows of the table episodes.
+
+    Args:
+        job: The definition.
+        alerts: See `episode_rows`.
+        days: The days.
+        arrival_units: The days as the timeline has them; none if a missing day blocks them.
+    """
+    delay_ms = job.windows.spec.close_delay_ms
+    final = job.window_tables.final_windows.schema.names
+    closes_ms = {unit.day: close_ms(unit.watermark_after_ms, delay_ms) for unit in arrival_units}
+
+    return episode_rows(
+        alerts,
+        job.windows.spec,
+        job.rules,
+        _window(job),
+        [name for name in final if name not in ("arrival_unit", *job.windows.window_key)],
+        in_arrival_units(days),
+        ended_in_days(job, arrival_units),
+        closes_ms,
+    )
 
 
 def with_correction(

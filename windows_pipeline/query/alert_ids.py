@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.query.tables.arrow_values import python_rows
+from windows_pipeline.query.tables.arrow_values import python_rows, texts
 from windows_pipeline.query.tables.keys import KEY
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.readable import OpenTable, ReadableTable
@@ -45,6 +44,8 @@ class FoundAlert:
         row: For a row window, the values that identify its row, by column; empty for other windows.
         severity: How bad the alert is.
         retracted_by: The number of the correction that retracted the alert; None while it stands.
+        episode_start: The start of its episode.
+        record_count: How many records the window holds; none if it is a silence.
     """
 
     id: str
@@ -56,6 +57,8 @@ class FoundAlert:
     row: Mapping[str, Any]
     severity: float | None
     retracted_by: int | None
+    episode_start: datetime
+    record_count: int
 
 
 def alert_id(
@@ -91,13 +94,9 @@ def alert_id(
 def with_ids(rows: pa.Table, pipeline: Pipeline, windows_name: str) -> pa.Table:
     """Rows of the table alerts with their ids as the first column, `_id`."""
     row_key = pipeline.windows[windows_name].row_key
-    alerts = python_rows(rows.select(_columns(row_key)))
+    alerts = python_rows(rows.select(columns_of_ids(row_key)))
     ids = [alert_id(pipeline.name, windows_name, row_key, alert) for alert in alerts]
-    ends = np.arange(len(ids) + 1, dtype=np.int32) * _DIGITS
-    texts = pa.StringArray.from_buffers(
-        len(ids), pa.py_buffer(ends), pa.py_buffer("".join(ids).encode())
-    )
-    return rows.add_column(0, ALERT_ID, texts)
+    return rows.add_column(0, ALERT_ID, texts(ids))
 
 
 def alert_named(
@@ -167,7 +166,8 @@ def alert_named(
 def _alerts_of(table: ReadableTable, pipeline: Pipeline, windows_name: str) -> Iterator[FoundAlert]:
     """The alerts of a table, the newest arrival days first."""
     row_key = pipeline.windows[windows_name].row_key
-    columns = [*_columns(row_key), "severity", "retracted_by"]
+    others = ("severity", "retracted_by", "episode_start", "record_count")
+    columns = [*columns_of_ids(row_key), *others]
     for day in sorted(table.days, reverse=True):
         for alert in python_rows(table.read(Wanted(days=frozenset((day,))), columns)):
             yield FoundAlert(
@@ -178,12 +178,12 @@ def _alerts_of(table: ReadableTable, pipeline: Pipeline, windows_name: str) -> I
                 alert["window_start"],
                 alert["window_end"],
                 {name: alert[name] for name in row_key},
-                alert["severity"],
-                alert["retracted_by"],
+                *(alert[name] for name in others),
             )
 
 
-def _columns(row_key: Sequence[str]) -> list[str]:
+def columns_of_ids(row_key: Sequence[str]) -> list[str]:
+    """The columns of alerts that ids are made of."""
     return ["rule", KEY, *_BOUNDS, *row_key, "correction"]
 
 

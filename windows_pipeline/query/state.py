@@ -167,6 +167,28 @@ def computed_days(
     return set.intersection(*map(_days_in, specs))
 
 
+def close_time_ms(
+    pipeline: Pipeline, windows_name: str, warehouse: str, last: date | None = None
+) -> int | None:
+    """The close time of a definition's windows, as `WindowsState` has it.
+
+    Args:
+        pipeline: The pipeline.
+        windows_name: The definition.
+        warehouse: The folder of all tables.
+        last: The last arrival day that counts; None for the last one.
+
+    Raises:
+        TableDamagedError: A file of a table is damaged.
+        UnreadableTableError: Only Spark can read a table.
+    """
+    every = log_parts(catalog.source_tables(pipeline, warehouse).arrival_log)
+    log = tuple(part for part in every if part.arrival_unit <= (last or date.max))
+    done = {windows_name: computed_days(pipeline, windows_name, warehouse, log)}
+    waiting = waiting_days(pipeline.partitions.start, _ingested(log), done)
+    return _windows_state(windows_name, pipeline.windows[windows_name], log, waiting).close_time_ms
+
+
 def _ingested(log: tuple[LogPart, ...]) -> set[date]:
     return {part.arrival_unit for part in log}
 

@@ -10,11 +10,11 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.plots.bars import lateness, records_a_window
 from windows_pipeline.plots.svg import picture
 from windows_pipeline.plots.windows import MOST_STRIPS, Strip, windows_over_time
+from windows_pipeline.query.episodes import Episode, read_episodes
 from windows_pipeline.query.records.record_times import RecordTimes
 from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, watermark_after_ms
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.readable import OpenTable, ReadableTable
-from windows_pipeline.report.episodes import Episode, read_episodes
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import caught_text, read_lateness, read_sizes
 from windows_pipeline.report.strips import strip_of_day
@@ -94,7 +94,7 @@ class WindowPlots:
         Raises:
             UnreadableTableError: This reader can't read a table.
         """
-        found = read_episodes(self._alerts, [day], self._windows).found
+        found = read_episodes(self._episodes, self._windows, [day]).found
         strips = list(self._strips([one for one in found if one.rule in self._windows.alerts], day))
         if not strips:
             silences = (
@@ -107,16 +107,16 @@ class WindowPlots:
 
     def _strips(self, episodes: list[Episode], day: date) -> Iterator[Strip]:
         """A strip for each of the worst pairs of key and rule."""
-        of_pairs: dict[tuple[str, str], list[Episode]] = {}
+        of_pairs: dict[tuple[str, str], Episode] = {}
         for episode in episodes:
             # A null key and an empty text are shown alike, and are two keys.
-            of_pairs.setdefault((repr(episode.key), episode.rule), []).append(episode)
+            of_pairs.setdefault((repr(episode.key), episode.rule), episode)
         watermark_ms = watermark_after_ms(self._log, day)
         delay_ms = self._windows.spec.close_delay_ms
         closed_ms = None if watermark_ms is None else watermark_ms - delay_ms
-        for (_, rule), of_pair in list(of_pairs.items())[:MOST_STRIPS]:
-            measure = measure_of(self._windows.alerts[rule], self._numbers)
-            yield strip_of_day(self._final, of_pair, measure, day, closed_ms)
+        for episode in list(of_pairs.values())[:MOST_STRIPS]:
+            measure = measure_of(self._windows.alerts[episode.rule], self._numbers)
+            yield strip_of_day(self._final, self._alerts, episode, measure, day, closed_ms)
 
     @cached_property
     def _final(self) -> ReadableTable:
@@ -129,3 +129,7 @@ class WindowPlots:
     @cached_property
     def _alerts(self) -> ReadableTable:
         return self._open(self._tables.alerts)
+
+    @cached_property
+    def _episodes(self) -> ReadableTable:
+        return self._open(self._tables.episodes)

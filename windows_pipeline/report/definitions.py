@@ -8,13 +8,12 @@ from windows_pipeline.config import Rule, Windows
 from windows_pipeline.plots.bars import records_a_window
 from windows_pipeline.plots.episodes import Lane, timeline
 from windows_pipeline.plots.windows import windows_over_time
-from windows_pipeline.query.alert_ids import alert_id
-from windows_pipeline.report.episodes import MOST_EPISODES, Episode, Episodes
-from windows_pipeline.report.gather import WindowsReport
+from windows_pipeline.query.episodes import Episode, Episodes
+from windows_pipeline.report.gather import MOST_EPISODES, WindowsReport
 from windows_pipeline.report.measures import values_compared
 from windows_pipeline.report.parts import figure, grid, left_out, section
 from windows_pipeline.report.records import Counted
-from windows_pipeline.report.words import definition_rows, episode_state, trace_command
+from windows_pipeline.report.words import definition_rows, trace_command
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markup import Markup, joined, tag
 from windows_pipeline.text.values import short
@@ -56,7 +55,7 @@ def _declared(found: WindowsReport) -> list[tuple[str, str]]:
 
 def _episodes(pipeline: str, found: WindowsReport, episodes: Episodes) -> list[Markup]:
     title = tag("h3", f"Episodes: {len(episodes.found):,}")
-    note = left_out("Alerts", episodes.read_from)
+    note = left_out("Episodes", episodes.read_from)
     rules = _rules(found.windows)
     if not episodes.found:
         return [title, *rules, tag("p", "No window broke a rule."), *note]
@@ -108,18 +107,21 @@ def _rules(windows: Windows) -> list[Markup]:
 
 def _table(pipeline: str, found: WindowsReport, episodes: Episodes) -> Markup:
     columns = ("rule", "key", "from", "to", "length", "alerts", "worst window")
-    rows = [_row(pipeline, found, episode) for episode in episodes.found[:MOST_EPISODES]]
+    shown = zip(episodes.found[:MOST_EPISODES], found.worst_alerts, strict=True)
+    rows = [_row(pipeline, found, episode, alert) for episode, alert in shown]
     return grid(columns, rows, numbers=(5,))
 
 
-def _row(pipeline: str, found: WindowsReport, episode: Episode) -> Sequence[object]:
+def _row(
+    pipeline: str, found: WindowsReport, episode: Episode, worst_alert: str
+) -> Sequence[object]:
     rule = found.windows.alerts.get(episode.rule)
     text = "the pipeline's file has no such rule" if rule is None else rule.when
     end = time_text(episode.last)
-    state = episode_state(is_open=episode.is_open, ends_empty=episode.ends_empty)
-    to = joined([end, " ", tag("mark", state)]) if episode.is_open else end
-    worst = alert_id(pipeline, found.name, found.windows.row_key, episode.worst)
-    command = trace_command(pipeline, worst)
+    closed_ms = found.state.close_time_ms
+    mark = tag("mark", episode.state(closed_ms))
+    to = joined([end, " ", mark]) if episode.is_open(closed_ms) else end
+    command = trace_command(pipeline, worst_alert)
     return (
         joined([tag("b", episode.rule), tag("div", text, class_="soft")]),
         episode.key_text or "all records",

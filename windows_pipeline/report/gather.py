@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import islice
-from types import MappingProxyType
 
 import pyarrow as pa
 
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.plots.bars import Bars
 from windows_pipeline.plots.windows import MOST_STRIPS, Strip
+from windows_pipeline.query.episodes import Episode, Episodes, read_episodes, worst_alert_ids
 from windows_pipeline.query.records.record_times import RecordTimes
 from windows_pipeline.query.state import PipelineState, WindowsState, pipeline_state
 from windows_pipeline.query.tables.arrival_days import LogPart, log_parts
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.newest_rows import newest_rows
-from windows_pipeline.report.episodes import Episode, Episodes, mark_open, read_episodes
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import Counted, Lateness, count_by, read_lateness, read_sizes
-from windows_pipeline.report.silences import SilenceSeverities, follow_silences
 from windows_pipeline.report.strips import strip_around
 from windows_pipeline.report.tables import TableHealth, table_health
 from windows_pipeline.storage.catalog import TableSpec, all_tables, source_tables, window_tables
 
 _SAMPLE = 10
-_MOST_SILENCES = 200
-"""How many silences are followed to the key's next record; each takes a query."""
+MOST_EPISODES = 40
+"""The most episodes that a report shows in full: the worst ones."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,8 @@ class WindowsReport:
         name: The definition's name.
         windows: The definition.
         state: How far the definition is.
-        episodes: Its episodes; None if there is no table alerts so far.
+        episodes: Its episodes; None if there is no table episodes so far.
+        worst_alerts: The ids of the alerts of the worst windows of the worst episodes.
         around: The worst episodes, each with the windows before and after.
         late: Records that no window counts, by reason; None without a table.
         sizes: The number of windows by their number of records; None without a table.
@@ -51,6 +50,7 @@ class WindowsReport:
     windows: Windows
     state: WindowsState
     episodes: Episodes | None = None
+    worst_alerts: Sequence[str] = ()
     around: tuple[tuple[Episode, Strip], ...] = ()
     late: Counted | None = None
     sizes: Bars | None = None
@@ -89,7 +89,6 @@ def read_report(
     warehouse: str,
     first: date | None = None,
     last: date | None = None,
-    severities: Mapping[str, SilenceSeverities] = MappingProxyType({}),
 ) -> PipelineReport:
     """Reads what a report of some arrival days shows.
 
@@ -98,7 +97,6 @@ def read_report(
         warehouse: The folder of all tables.
         first: The first arrival day; None for the first ingested one.
         last: The last arrival day; None for the last ingested one.
-        severities: By definition the severities of silences, where their length decides.
 
     Raises:
         NoTableError: Nothing is ingested so far.
@@ -135,10 +133,7 @@ def read_report(
         pipeline=pipeline,
         days=days,
         state=state,
-        definitions=tuple(
-            _of_windows(pipeline, each, warehouse, days, severities.get(each.name, {}))
-            for each in state.windows
-        ),
+        definitions=tuple(_of_windows(pipeline, each, warehouse, days) for each in state.windows),
         arrived=_arrived(log, days),
         lateness=read_lateness(raw, times, days, graces),
         rejected=rejected,
@@ -152,7 +147,6 @@ def _of_windows(
     state: WindowsState,
     warehouse: str,
     days: Sequence[date],
-    severities: SilenceSeverities,
 ) -> WindowsReport:
     windows = pipeline.windows[state.name]
     tables = window_tables(pipeline, state.name, warehouse)
@@ -162,19 +156,20 @@ def _of_windows(
         return WindowsReport(state.name, windows, state)
     sizes, sizes_from = read_sizes(final, days)
     episodes: Episodes | None = None
+    worst_alerts: list[str] = []
     around: tuple[tuple[Episode, Strip], ...] = ()
     with suppress(NoTableError):
-        episodes = read_episodes(LocalTable(tables.alerts), days, windows)
-        mark_open(episodes, windows, state.close_time_ms)
-        episodes = follow_silences(
-            episodes, final, windows, state.close_time_ms, _MOST_SILENCES, severities
-        )
-        around = _around(pipeline, windows, final, episodes, state.close_time_ms)
+        alerts = LocalTable(tables.alerts)
+        episodes = read_episodes(LocalTable(tables.episodes), windows, days)
+        shown = episodes.found[:MOST_EPISODES]
+        worst_alerts = worst_alert_ids(shown, alerts, pipeline, state.name)
+        around = _around(pipeline, windows, final, alerts, episodes, state.close_time_ms)
     return WindowsReport(
         name=state.name,
         windows=windows,
         state=state,
         episodes=episodes,
+        worst_alerts=worst_alerts,
         around=around,
         late=_opened_count(tables.late_records, "reason", days),
         sizes=sizes,
@@ -186,6 +181,7 @@ def _around(
     pipeline: Pipeline,
     windows: Windows,
     final: LocalTable,
+    alerts: LocalTable,
     episodes: Episodes,
     closed_ms: int | None,
 ) -> tuple[tuple[Episode, Strip], ...]:
@@ -198,6 +194,7 @@ def _around(
             episode,
             strip_around(
                 final,
+                alerts,
                 episode,
                 measure_of(windows.alerts[episode.rule], numbers),
                 length_ms,

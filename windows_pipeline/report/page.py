@@ -67,16 +67,19 @@ def _head(report: PipelineReport, made: datetime) -> Markup:
 
 
 def _cards(report: PipelineReport) -> Markup:
-    found = [each.episodes.found for each in report.definitions if each.episodes is not None]
-    episodes = [episode for of_windows in found for episode in of_windows]
-    still = sum(episode.is_open is True for episode in episodes)
+    are_open = [
+        episode.is_open(each.state.close_time_ms)
+        for each in report.definitions
+        if each.episodes is not None
+        for episode in each.episodes.found
+    ]
     late = sum(each.late.rows for each in report.definitions if each.late is not None)
     cards = [
         (f"{sum(accepted for accepted, _ in report.arrived):,}", "records accepted"),
         (f"{sum(rejected for _, rejected in report.arrived):,}", "records rejected"),
         (f"{late:,}", "records late, of all windows"),
-        (f"{len(episodes):,}", "episodes of alerts"),
-        (f"{still:,}", "of them still open"),
+        (f"{len(are_open):,}", "episodes of alerts"),
+        (f"{sum(are_open):,}", "of them still open"),
         (str(report.state.through or "nothing"), "ingested through"),
     ]
     return tag(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from datetime import date, timedelta
+from collections.abc import Collection
+from datetime import date, datetime, timedelta
 from math import isfinite
 
 from windows_pipeline.plots.windows import Point, Strip
+from windows_pipeline.query.episodes import Episode, alert_windows
 from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.query.tables.readable import ReadableTable
 from windows_pipeline.query.tables.wanted import Span, Wanted
-from windows_pipeline.report.episodes import Bounds, Episode
 from windows_pipeline.report.measures import Measure
 
 _NEXT = 1_000
@@ -20,6 +20,7 @@ _LEAST_AROUND = timedelta(minutes=1)
 
 def strip_around(
     final: ReadableTable,
+    alerts: ReadableTable,
     episode: Episode,
     measure: Measure,
     length_ms: int,
@@ -29,6 +30,7 @@ def strip_around(
 
     Args:
         final: The table final_windows.
+        alerts: The table alerts.
         episode: The episode.
         measure: What to draw.
         length_ms: The length of a window; 0 if windows have none.
@@ -38,15 +40,18 @@ def strip_around(
     around = max(episode.last - episode.first, 3 * length, _LEAST_AROUND)
     first = microseconds(episode.first) - around // timedelta(microseconds=1)
     last = microseconds(episode.last) + around // timedelta(microseconds=1)
-    wanted = Wanted(final.key.one(episode.key, "key"), {"window_end": Span(first, last)})
+    key = final.key.one(episode.key, "key")
+    wanted = Wanted(key, {"window_end": Span(first, last)})
     title = f"{episode.key_text or 'all records'} · {measure.column}"
     until_ms = None if closed_ms is None else min(closed_ms, last // 1_000)
-    return _strip(final, wanted, measure, episode.windows, title, until_ms)
+    broken = alert_windows(alerts, episode.rule, Wanted(key, wanted.times))
+    return _strip(final, wanted, measure, broken, title, until_ms)
 
 
 def strip_of_day(
     final: ReadableTable,
-    episodes: Sequence[Episode],
+    alerts: ReadableTable,
+    episode: Episode,
     measure: Measure,
     day: date,
     closed_ms: int | None = None,
@@ -55,15 +60,15 @@ def strip_of_day(
 
     Args:
         final: The table final_windows.
-        episodes: The key's episodes of the rule, at least one.
+        alerts: The table alerts.
+        episode: An episode of the key and the rule.
         measure: What to draw.
         day: The arrival day.
         closed_ms: The close time after the day; None if it is not known.
     """
-    first = episodes[0]
-    wanted = Wanted(final.key.one(first.key, "key"), days=frozenset((day,)))
-    broken: set[Bounds] = set().union(*(episode.windows for episode in episodes))
-    title = f"{first.key_text or 'all records'} · {measure.column} · {first.rule}"
+    wanted = Wanted(final.key.one(episode.key, "key"), days=frozenset((day,)))
+    broken = alert_windows(alerts, episode.rule, wanted)
+    title = f"{episode.key_text or 'all records'} · {measure.column} · {episode.rule}"
     return _strip(final, wanted, measure, broken, title, closed_ms)
 
 
@@ -71,7 +76,7 @@ def _strip(
     final: ReadableTable,
     wanted: Wanted,
     measure: Measure,
-    broken: Collection[Bounds],
+    broken: Collection[tuple[datetime, datetime]],
     title: str,
     until_ms: int | None,
 ) -> Strip:

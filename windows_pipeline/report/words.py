@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from datetime import datetime, timedelta
 
 from windows_pipeline.config import Windows
 from windows_pipeline.windows.durations import duration_text
 
 _LEFT_OUT = {"kind", "aggregates", "alerts", "checks", "trigger"}
 _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
-_MS = timedelta(milliseconds=1)
 
 
 def definition_rows(windows: Windows) -> list[tuple[str, str]]:
@@ -34,25 +32,6 @@ def rounded_up(ms: int) -> str:
     steps = ((_DAY_MS, _HOUR_MS), (_HOUR_MS, _MINUTE_MS), (_MINUTE_MS, 1_000))
     step = next((step for least, step in steps if ms >= least), 1)
     return duration_text(-(-ms // step) * step)
-
-
-def episode_state(*, is_open: bool | None, ends_empty: bool) -> str:
-    """Whether a later window may continue an episode; nothing where that is not known.
-
-    Args:
-        is_open: Whether one may; of a silence, whether its key is still silent.
-        ends_empty: Whether the episode's last window holds no record.
-    """
-    if is_open is None:
-        return ""
-    if not is_open:
-        return "over"
-    return "still silent" if ends_empty else "still open"
-
-
-def between(first: datetime, last: datetime) -> int:
-    """The milliseconds from one instant to another."""
-    return (last - first) // _MS
 
 
 def _text(value: object) -> str:

@@ -42,6 +42,8 @@ class TableSpec:
             arrival units do not conflict. The arrival units of a small table, which is read whole,
             share files.
         change_feed: Whether Delta keeps a change data feed of it.
+        has_whole_days: Whether a micro-batch writes all rows that its arrival units have so far,
+            which replace those of earlier micro-batches.
     """
 
     name: str
@@ -52,6 +54,7 @@ class TableSpec:
     definition: dict[str, str]
     partitioned: bool = True
     change_feed: bool = False
+    has_whole_days: bool = False
 
     @property
     def what_fills(self) -> str:
@@ -94,6 +97,7 @@ class WindowTablesOf(Generic[T]):
     final_windows: T
     corrections: T
     alerts: T
+    episodes: T
     failed_windows: T
 
 
@@ -207,6 +211,15 @@ def window_tables(
             "rule",
             *by_key,
             change_feed=True,
+        ),
+        table(
+            "episodes",
+            "Alerts of one key and rule whose windows overlap, as they stood at a day's close.",
+            schemas.episodes_columns(source, windows),
+            "until",
+            "rule",
+            *by_key,
+            has_whole_days=True,
         ),
         table(
             "failed_windows",
@@ -360,6 +373,7 @@ def _table(
     *sorted_by: str,
     change_feed: bool = False,
     partitioned: bool = True,
+    has_whole_days: bool = False,
 ) -> TableSpec:
     """A table of a window definition, or of the source if `windows_name` is None."""
     folder = "" if windows_name is None else f"{windows_name}/"
@@ -373,4 +387,5 @@ def _table(
         table_definition(pipeline, windows_name, table_name),
         partitioned=partitioned,
         change_feed=change_feed,
+        has_whole_days=has_whole_days,
     )

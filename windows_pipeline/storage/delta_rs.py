@@ -14,6 +14,7 @@ import logging
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +40,7 @@ from windows_pipeline.compat.delta_rs import (
 )
 from windows_pipeline.compat.hadoop_files import shares_files
 from windows_pipeline.compat.local_frame import arrow_schema
+from windows_pipeline.storage.arrival_units import arrival_units_sql
 from windows_pipeline.storage.files.damage import LOG_FOLDER, damage_of
 from windows_pipeline.storage.files.delta_log import entries_of_files, files_hold_exact_rows
 from windows_pipeline.storage.files.rows import StoredRows
@@ -292,6 +294,7 @@ def append(
     application: str,
     batch: int,
     require: Callable[[Mapping[str, str]], None] = lambda _: None,
+    replaced: Collection[date] = (),
 ) -> None:
     """Appends the rows of a micro-batch, unless the table already holds that micro-batch.
 
@@ -301,6 +304,7 @@ def append(
         application: The name of the writing application.
         batch: The micro-batch's number; numbers must increase.
         require: Raises an error if the table's properties forbid the append.
+        replaced: The arrival units whose earlier rows the rows replace.
 
     Raises:
         CommitFailedError: Another writer changed the table's properties meanwhile.
@@ -310,14 +314,20 @@ def append(
     last_batch = table.transaction_version(application)
     if last_batch is not None and last_batch >= batch:
         return
-    write_deltalake(
+    properties = CommitProperties(app_transactions=[Transaction(application, batch)])
+    write = partial(
+        write_deltalake,
         table,
         added,
-        mode="append",
-        commit_properties=CommitProperties(app_transactions=[Transaction(application, batch)]),
+        commit_properties=properties,
         post_commithook_properties=_NO_CHECKPOINT,
         writer_properties=_writer_properties(table, added.schema),
     )
+    if replaced:
+        with damage_of(location):  # the write reads old rows of shared files
+            write(mode="overwrite", predicate=arrival_units_sql(sorted(replaced)))
+    else:
+        write(mode="append")
     _make_checkpoint_if_due(table, location)
 
 

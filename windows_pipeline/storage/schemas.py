@@ -237,6 +237,42 @@ def alerts_columns(source: Source, windows: Windows) -> Columns:
     )
 
 
+def episodes_columns(source: Source, windows: Windows) -> Columns:
+    """The columns of an episode as it stood at the close of an arrival day."""
+    return (
+        TableColumn("arrival_unit", "date", "arrival day at whose close the episode stood so"),
+        TableColumn("rule", "string", "name of the rule"),
+        _key(source),
+        TableColumn("episode_start", "timestamp", "start of its first window"),
+        TableColumn(
+            "until",
+            "timestamp",
+            "end of its last window so far; of a silence the key's next record, or the close time",
+        ),
+        TableColumn(
+            "open_until",
+            "timestamp",
+            "once the close time is past it, no window can continue the episode; null while the "
+            "key is silent",
+        ),
+        TableColumn(
+            "has_alert",
+            "boolean",
+            "whether the day raised an alert of it; false of a silence that goes on or ends",
+        ),
+        TableColumn("alerts", "bigint", "number of its alerts so far"),
+        TableColumn(
+            "severity",
+            "double",
+            "largest severity so far; of a silence, over all its length until then",
+        ),
+        *_window(windows, "worst window so far: "),
+        TableColumn(
+            "worst", (*_RECORDS, *_aggregates(source, windows)), "the result of that window"
+        ),
+    )
+
+
 def notifications_columns(source: Source, windows: Windows) -> Columns:
     """The columns of an event of an episode."""
     return (

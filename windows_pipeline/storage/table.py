@@ -369,7 +369,8 @@ class Table(StoredTable):
         """Appends the rows of a micro-batch, unless the table already holds that micro-batch.
 
         The rows are not sorted: a micro-batch spans little event time, so the bounds of its files
-        are narrow anyway, and maintenance joins such files.
+        are narrow anyway, and maintenance joins such files. If the table `has_whole_days`, the
+        rows replace all rows of their arrival units.
 
         Args:
             rows: The rows, with the table's columns. An Arrow table must have the table's types,
@@ -392,7 +393,8 @@ class Table(StoredTable):
                 return
         else:
             new = rows.select(self.schema.names)
-        delta_rs.append(self.location, new, self.name, batch, self._require_not_rebuilt)
+        days = set(new["arrival_unit"].unique().to_pylist()) if self.has_whole_days else ()
+        delta_rs.append(self.location, new, self.name, batch, self._require_not_rebuilt, days)
 
     def mark_appended(self, spark: SparkSession, batch: int) -> None:
         """Records that the table has a micro-batch's rows; `append` then skips that micro-batch."""
@@ -444,15 +446,14 @@ class Table(StoredTable):
         return f"{by} has given the table another definition since: {changes}"
 
     def _append_by_spark(self, added: DataFrame, batch: int) -> None:
-        (
-            added.coalesce(_FILES_A_BATCH)
-            .write.format("delta")
-            .mode("append")
-            # Delta ignores a version of an application that it has committed before.
-            .option("txnAppId", self.name)
-            .option("txnVersion", batch)
-            .save(self.location)
-        )
+        write = added.coalesce(_FILES_A_BATCH).write.format("delta").mode("append")
+        if self.has_whole_days:
+            found = added.select("arrival_unit").distinct().collect()
+            if days := [row["arrival_unit"] for row in found]:
+                where = arrival_units_sql(days)
+                write = write.mode("overwrite").option("replaceWhere", where)
+        # Delta ignores a version of an application that it has committed before.
+        write.option("txnAppId", self.name).option("txnVersion", batch).save(self.location)
 
     def fits_in_driver(self, spark: SparkSession, row_count: int) -> bool:
         """Whether the driver may collect that number of the table's rows and write them itself."""

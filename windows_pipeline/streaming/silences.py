@@ -14,8 +14,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.literals import coarse_from_ms, literal
 from windows_pipeline.incremental import silences
-from windows_pipeline.incremental.alerts import standing
-from windows_pipeline.incremental.notifications import EPISODE
+from windows_pipeline.incremental.alerts import EPISODE, standing
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing

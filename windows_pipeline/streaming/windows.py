@@ -29,11 +29,11 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.fetched_rows import FetchedRows, fetched_rows
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms, with_instants
 from windows_pipeline.storage.table import Table
+from windows_pipeline.streaming.episodes import BatchEpisodes
 from windows_pipeline.streaming.firings import BatchFirings
 from windows_pipeline.streaming.log_state import LogState
-from windows_pipeline.streaming.notifications import notifications_of_batch
 from windows_pipeline.streaming.scope import BatchScope, scope_of
-from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
+from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows, has_silences
 
 Append = Callable[[Table, DataFrame | pa.Table, int, int], None]
 """Appends rows of a micro-batch to a table; takes table, rows, micro-batch and row count."""
@@ -49,8 +49,8 @@ class ComputedBatch(NamedTuple):
 
     Attributes:
         appends: A task for each table that gets rows: late_records, keyed_windows, final_windows,
-            alerts, notifications, failed_windows, firings, early_warnings, processed. The tasks can
-            run in any order.
+            alerts, episodes, notifications, failed_windows, firings, early_warnings, processed. The
+            tasks can run in any order.
         late: How many records are late: every window that would have held the record is closed.
         failed: How many closed windows have an aggregate that can't be computed (rule G3).
         undecided: In how many closed windows an alert rule can't be evaluated (rule G3).
@@ -144,9 +144,16 @@ class BatchWindows:
                 (tables.alerts, self._alerts(fetched.known(_BROKEN).frame), found.alerts)
             )
         notified, closing = self.job.notifications, self._scope.closing
-        if notified is not None and closing.after_ms > closing.before_ms:
-            happened = self._notifications(fetched.known(_BROKEN).frame, closed.frame)
-            appends.append((notified, happened, happened.count()))
+        silent = has_silences(windows.spec)
+        if windows.alerts and (closing.after_ms > closing.before_ms or silent):
+            of_batch = self._episodes(fetched.known(_BROKEN).frame, closed.frame)
+            if found.alerts or silent:
+                listed = of_batch.episodes()
+                (row_count,) = listed.totals(["rule"], [])
+                appends.append((tables.episodes, listed.rows, row_count))
+            if notified is not None:
+                happened = of_batch.notifications(self._closing_arrival_unit)
+                appends.append((notified, happened, happened.count()))
         if found.failed:
             failed = self._failed(fetched.where(_FAILED).frame)
             appends.append((tables.failed_windows, failed, failed.count()))
@@ -347,12 +354,10 @@ class BatchWindows:
         joined = self._with_earlier_alerts(breaking).where(~self._is_earlier)
         return joined.withColumns({"correction": null, "retracted_by": null})
 
-    def _notifications(self, breaking: DataFrame, closed: DataFrame) -> DataFrame:
-        """The events of the episodes of these alerts and of earlier alerts."""
-        joined, closing = self._with_earlier_alerts(breaking), self._scope.closing
-        return notifications_of_batch(
-            self.job, joined, closed, self._is_earlier, closing, self._closing_arrival_unit
-        )
+    def _episodes(self, breaking: DataFrame, closed: DataFrame) -> BatchEpisodes:
+        """The episodes of these alerts and of earlier alerts."""
+        joined = self._with_earlier_alerts(breaking)
+        return BatchEpisodes(self.job, self._scope, joined, closed, self._is_earlier)
 
     @property
     def _is_earlier(self) -> Column:

@@ -1,86 +1,108 @@
-"""Prints the worst episodes: `episodes`; and reads the severities of silences for `report`."""
+"""Lists the worst episodes of alerts, without Spark: `episodes`."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
+
 import typer
-from pyspark.sql import functions as F
 
-from windows_pipeline.cli.questions.trace_by_spark import key_values
-from windows_pipeline.cli.session import session
-from windows_pipeline.cli.terminal.printed import print_rows
-from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs import AlertsJob
-from windows_pipeline.query.alert_ids import alert_id
-from windows_pipeline.query.records.trace_by_spark import is_key
-from windows_pipeline.query.tables.arrow_values import python_rows
-from windows_pipeline.report.silences import SilenceSeverities
-from windows_pipeline.report.words import episode_state
-from windows_pipeline.settings import Settings
-from windows_pipeline.storage.instants import timestamp_to_ms
-from windows_pipeline.storage.tables import window_tables
-from windows_pipeline.text.values import key_text
+from windows_pipeline.cli.arguments import FirstDay, LastDay, PipelineName, declared, parsed_days
+from windows_pipeline.cli.questions.newest import AnyWindows, AsJson, definitions_to_show
+from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.printed import say
+from windows_pipeline.cli.terminal.progress import Status
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    import pyarrow as pa
+
+    from windows_pipeline.config import Pipeline
+    from windows_pipeline.settings import Settings
+
+FIRST_COLUMNS = ("_id", "state", "key", "rule", "severity", "episode_start", "until", "alerts")
+"""What users look for first; the rest follows in the table's order."""
 
 
-def list_episodes(
-    context: typer.Context,
+def episodes(
+    pipeline: PipelineName,
+    windows: AnyWindows = None,
+    rule: Annotated[str | None, typer.Option(help="Only this rule.")] = None,
+    key: Annotated[str | None, typer.Option(help="Only this key.")] = None,
+    first: FirstDay = None,
+    last: LastDay = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many, the worst first.")] = 20,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Lists episodes: alerts of one key and rule whose windows overlap, the worst first.
+
+    Each is shown as it stood at the close of the newest of the days that has a row of it. `trace
+    --alert` takes the id in `_id`, of the alert of the worst window.
+    """
+    days = parsed_days(first, last)
+    settings, found = declared(pipeline)
+    names = definitions_to_show(found, windows)
+    with Status(CONSOLE, f"{pipeline}: reading") as status:
+        from windows_pipeline.cli.terminal.rows import print_grid, print_json
+        from windows_pipeline.query.tables.local import NoTableError
+        from windows_pipeline.storage.catalog import window_tables
+
+        shown: list[tuple[str, pa.Table, int]] = []
+        missing: list[NoTableError] = []
+        for name in names:
+            status.update(f"{pipeline}/{name}/episodes: reading")
+            try:
+                shown.append((name, *_worst(settings, found, name, rule, key, days, limit)))
+            except NoTableError as error:
+                missing.append(error)
+    if not shown:
+        raise NoTableError(*(table for absent in missing for table in absent.tables))
+    for absent in missing:
+        say("warning", str(absent))
+    if as_json:
+        print_json([(name, rows) for name, rows, _ in shown], newest_last=False)
+        return
+    for name, rows, count in shown:
+        title = window_tables(found, name, settings.warehouse).episodes.name
+        print_grid(title, rows, FIRST_COLUMNS, newest_last=False)
+        if count > rows.num_rows:
+            say("note", f"{title} has {count:,} episodes; raise --limit {limit} to see them")
+
+
+def _worst(
     settings: Settings,
     pipeline: Pipeline,
     windows_name: str,
     rule: str | None,
     key: str | None,
+    days: tuple[date | None, date | None],
     limit: int,
-) -> None:
-    """Prints the worst episodes, of one rule or key if they are given."""
-    alerts = window_tables(pipeline, windows_name, settings.warehouse).alerts
-    spark = session(context, settings)
-    alerts.require(spark)
-    rows = alerts.read(spark)
-    if rule is not None:
-        rows = rows.where(F.col("rule") == F.lit(rule))
-    if key is not None:
-        source = pipeline.windows[windows_name].keyed(pipeline.source)
-        rows = rows.where(is_key(key_values(key, source), rows.schema["key"].dataType))
-    job = AlertsJob(pipeline, windows_name, settings)
-    lasting = job.whole_episodes(spark, rows)
-    length = timestamp_to_ms("until") - timestamp_to_ms("episode_start")
+) -> tuple[pa.Table, int]:
+    """The worst episodes of a definition, as rows with `_id` and `state`, and how many there are.
+
+    Raises:
+        NoTableError: A table does not exist.
+        UnreadableTableError: Only Spark can read a table.
+    """
+    from datetime import date
+
+    from windows_pipeline.query.episodes import read_episodes, rows_of
+    from windows_pipeline.query.state import close_time_ms
+    from windows_pipeline.query.tables.local import LocalTable
+    from windows_pipeline.storage.catalog import window_tables
+
+    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    table, alerts = LocalTable(tables.episodes), LocalTable(tables.alerts)
     windows = pipeline.windows[windows_name]
-    ranks = [F.when(F.col("rule") == name, windows.urgency(name)) for name in windows.alerts]
-    urgency = F.coalesce(*ranks, F.lit(windows.urgency("")))
-    worst = lasting.orderBy(
-        urgency, F.desc("severity"), length.desc(), "episode_start", "rule", "key"
-    )
-    row_key = windows.row_key
-    names = ("rule", "key", "episode_start", "until", "alerts", "severity")
-    found = [
-        (
-            *(row[name] for name in names[:-1]),
-            row["severity"],
-            episode_state(is_open=row["is_open"], ends_empty=row["ends_empty"]),
-            row["worst"]["window_end"],
-            alert_id(
-                pipeline.name,
-                windows_name,
-                row_key,
-                {**row["worst"].asDict(), "rule": row["rule"], "key": row["key"]},
-            ),
-        )
-        for row in worst.limit(limit + 1).collect()
-    ]
-    print_rows((*names, "state", "window_end", "worst alert"), found, limit)
-
-
-def silence_severities(
-    context: typer.Context, settings: Settings, pipeline: Pipeline, windows_name: str
-) -> SilenceSeverities:
-    """The severities of the silences of a definition, for a report, which computes no rule."""
-    job = AlertsJob(pipeline, windows_name, settings)
-    alerts = job.window_tables.alerts
-    spark = session(context, settings)
-    if not alerts.exists(spark):
-        return {}
-    lasting = job.whole_episodes(spark, alerts.read(spark)).where("ends_empty")
-    rows = lasting.select("rule", "key", "episode_start", "severity").toArrow()
-    return {
-        (row["rule"], key_text(row["key"]), row["episode_start"]): row["severity"]
-        for row in python_rows(rows)
-    }
+    keys = None
+    if key is not None:
+        has_key = bool(windows.keyed(pipeline.source).key_columns)
+        keys = table.key.one(table.key.parsed(key, "--key", has_key=has_key), "--key")
+    first, last = days
+    wanted = [day for day in table.days if (first or date.min) <= day <= (last or date.max)]
+    read = read_episodes(table, windows, wanted, keys)
+    found = [episode for episode in read.found if rule in (None, episode.rule)]
+    closed_ms = close_time_ms(pipeline, windows_name, settings.warehouse, last)
+    rows = rows_of(found[:limit], alerts, pipeline, windows_name, closed_ms, table.schema)
+    return rows, len(found)

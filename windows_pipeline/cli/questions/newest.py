@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -41,13 +42,13 @@ class Shown(NamedTuple):
         windows: The window definition; None if the table belongs to the source.
         spec: The table.
         first_columns: The columns that are shown first, in order.
-        has_ids: Whether the rows are alerts, which are shown with their ids.
+        episodes: The table episodes, if the rows are alerts, which are shown with their ids.
     """
 
     windows: str | None
     spec: TableSpec
     first_columns: Sequence[str]
-    has_ids: bool = False
+    episodes: TableSpec | None = None
 
 
 def alerts(
@@ -64,22 +65,23 @@ def alerts(
 ) -> None:
     """Lists the newest alerts that no correction retracted, the newest last.
 
-    They are in the order of arrival day and window end. `trace --alert` takes the id in `_id`.
+    They are in the order of arrival day and window end. `trace --alert` takes the id in `_id`. The
+    severity of a silence is that of its episode.
     """
     days = parsed_days(first, last)
     settings, found = declared(pipeline)
     from windows_pipeline.storage.catalog import window_tables
 
     shown = []
-    for name in _chosen(found, windows):
-        spec = window_tables(found, name, settings.warehouse).alerts
+    for name in definitions_to_show(found, windows):
+        tables = window_tables(found, name, settings.warehouse)
         aggregates = [aggregate.name for aggregate in found.windows[name].aggregate_list]
         # What users look for first; the rest follows in the table's order.
         first_columns = [
             *("_id", "rule", "key", "window_start", "window_end", "severity", "episode_start"),
             *aggregates,
         ]
-        shown.append(Shown(name, spec, first_columns, has_ids=True))
+        shown.append(Shown(name, tables.alerts, first_columns, tables.episodes))
     null_column = None if with_retracted else "retracted_by"
     _show(found, shown, days, limit, as_json=as_json, null_column=null_column)
 
@@ -102,7 +104,7 @@ def late(
     from windows_pipeline.storage.catalog import window_tables
 
     shown = []
-    for name in _chosen(found, windows):
+    for name in definitions_to_show(found, windows):
         values = found.windows[name].keyed(found.source).values
         first_columns = ("key", "event_time", "reason", "late_by_ms", *values)
         spec = window_tables(found, name, settings.warehouse).late_records
@@ -128,7 +130,7 @@ def rejected(
     _show(found, shown, days, limit, as_json=as_json, order=("file", "reason"))
 
 
-def _chosen(pipeline: Pipeline, name: str | None) -> list[str]:
+def definitions_to_show(pipeline: Pipeline, name: str | None) -> list[str]:
     """The window definitions to show.
 
     Raises:
@@ -165,7 +167,8 @@ def _show(
     with Status(CONSOLE, f"{pipeline.name}: reading") as status:
         from windows_pipeline.cli.terminal.rows import print_grid, print_json
         from windows_pipeline.query.alert_ids import with_ids
-        from windows_pipeline.query.tables.local import NoTableError
+        from windows_pipeline.query.episodes import with_silences
+        from windows_pipeline.query.tables.local import LocalTable, NoTableError
         from windows_pipeline.query.tables.newest_rows import newest_rows
 
         for table in tables:
@@ -175,8 +178,11 @@ def _show(
             except NoTableError as error:
                 missing.append(error)
                 continue
-            if table.has_ids and table.windows is not None:
-                rows = replace(rows, rows=with_ids(rows.rows, pipeline, table.windows))
+            if table.episodes is not None and table.windows is not None:
+                windows = pipeline.windows[table.windows]
+                with_id = with_ids(rows.rows, pipeline, table.windows)
+                opened = partial(LocalTable, table.episodes)
+                rows = replace(rows, rows=with_silences(with_id, opened, windows))
             found.append((table, rows))
     if not found:
         raise NoTableError(*(table for absent in missing for table in absent.tables))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -17,12 +19,17 @@ from windows_pipeline.cli.terminal.rows import json_rows, print_grid
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.query import WindowStore
 from windows_pipeline.query.alert_ids import FoundAlert, alert_named
+from windows_pipeline.query.episodes import newest_of
 from windows_pipeline.query.records.window_trace import WindowTrace
+from windows_pipeline.query.state import close_time_ms
 from windows_pipeline.query.stored_window import StoredWindow
+from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import window_tables
 from windows_pipeline.text.counts import counted
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.values import as_json, short
+from windows_pipeline.windows import has_silences
 
 _MOST_NAMED = 5
 
@@ -128,12 +135,25 @@ def trace_alert(
     ) as row_filter:
         store = WindowStore(pipeline, name, settings.warehouse, row_filter=row_filter)
         found = store.trace(store.window_of(alert))
+        tables = window_tables(pipeline, name, settings.warehouse)
+        named = [(alert.rule, alert.key, alert.episode_start)]
+        windows = pipeline.windows[name]
+        episode = None
+        with suppress(NoTableError):  # an older release did not store episodes
+            (episode,) = newest_of(LocalTable(tables.episodes), windows, named)
+        closed_ms = close_time_ms(pipeline, name, settings.warehouse)
+    if episode is not None and has_silences(windows.spec) and not alert.record_count:
+        alert = replace(alert, severity=episode.severity)
     if as_json:
         _print_json(found, alert)
         return
     severity = "" if alert.severity is None else f", severity {short(alert.severity)}"
     by = "" if alert.retracted_by is None else f", retracted by correction {alert.retracted_by}"
     CONSOLE.print(f"alert {alert.id}: {alert.rule} of {alert.windows_name}{severity}{by}")
+    if episode is not None:
+        lasted = f"{time_text(episode.first)} to {time_text(episode.last)}"
+        alerts = counted(episode.alerts, "alert")
+        CONSOLE.print(f"episode: {lasted}, {alerts}, {episode.state(closed_ms)}")
     _print(pipeline, store.name, pipeline.windows[alert.windows_name], found, limit)
 
 

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 
 import dagster as dg
-from pyspark.sql import DataFrame, Row, SparkSession, Window
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.incremental.silences import MOST_SILENCES_MS
+from windows_pipeline.incremental.records import day_number
 from windows_pipeline.jobs import AlertsJob
-from windows_pipeline.jobs.day_episodes import DayEpisodes, days_of_alerts
-from windows_pipeline.query.alert_ids import alert_id
-from windows_pipeline.report.words import episode_state, trace_command
+from windows_pipeline.query.episodes import Episode, episodes_of_days, worst_alert_ids
+from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
+from windows_pipeline.query.tables.readable import ReadableTable
+from windows_pipeline.query.tables.spark import SparkTables
+from windows_pipeline.report.words import trace_command
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.instants import timestamp_to_ms
-from windows_pipeline.storage.tables import window_tables
+from windows_pipeline.storage.table import Table
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markdown import code, plain
-from windows_pipeline.text.values import key_text, short
+from windows_pipeline.text.values import short
 from windows_pipeline.windows import has_silences
 from windows_pipeline.windows.durations import length_text
 
@@ -38,12 +37,11 @@ class EpisodeChecks:
     def __init__(self, pipeline: Pipeline, windows_name: str, settings: Settings) -> None:
         """Takes the definition, and where its tables lie."""
         job = AlertsJob(pipeline, windows_name, settings)
-        tables = window_tables(pipeline, windows_name, settings.warehouse)
         self._pipeline = pipeline
         self._name = windows_name
         self._windows = pipeline.windows[windows_name]
         self._job = job
-        self._asset = asset_key(tables.alerts)
+        self._asset = asset_key(job.window_tables.alerts)
 
     @property
     def specs(self) -> list[dg.AssetCheckSpec]:
@@ -57,27 +55,20 @@ class EpisodeChecks:
 
     def all_days(self, spark: SparkSession) -> list[date]:
         """The days whose alerts are computed."""
-        return days_of_alerts(self._job, spark)
+        return self._job.days_with_results(spark)
 
     def evaluations(
         self,
         spark: SparkSession,
         days: Sequence[date],
         names: Collection[str] | None = None,
-        *,
-        corrected: bool = False,
     ) -> Iterator[dg.AssetCheckEvaluation]:
         """The evaluations of each rule on each day.
-
-        Where the days end a silence of an earlier day, that day is evaluated again, so that it
-        shows when the silence ended.
 
         Args:
             spark: The session.
             days: The days, whose alerts are published.
             names: The names of the checks to evaluate; by default of all.
-            corrected: Whether a correction changed the days; then all days are evaluated again
-                whose silences it may have ended, or opened again.
         """
         rules = [
             rule for rule in self._windows.alerts if names is None or f"{_PREFIX}{rule}" in names
@@ -85,53 +76,49 @@ class EpisodeChecks:
         if not rules or not days:
             return
         arrivals = self._job.arrivals(self._job.arrived(spark))
-        listed = DayEpisodes(self._job, spark, arrivals, days)
-        if corrected:
-            later = set(listed.following).intersection(self.all_days(spark))
-            listed = replace(listed, days=sorted(later.union(days)))
-        changed = {
-            (day, rule) for day, rule in listed.changed_before(corrected=corrected) if rule in rules
-        }
-        if changed:
-            earlier = replace(listed, days=sorted({day for day, _ in changed}))
-            yield from self._of_days(earlier, changed)
-        yield from self._of_days(listed, {(day, rule) for day in listed.days for rule in rules})
-
-    def _of_days(
-        self, listed: DayEpisodes, wanted: Collection[tuple[date, str]]
-    ) -> Iterator[dg.AssetCheckEvaluation]:
-        """The evaluations of some days and rules."""
-        found = _worst(listed.listed())
-        for day in listed.days:
-            for rule in self._windows.alerts:
-                if (day, rule) in wanted:
-                    rows, missing = found.get((day, rule), []), listed.blocked_by(day)
-                    if missing is not None and not rows:
-                        yield self._blocked(rule, day, missing)
-                    else:
-                        yield self._evaluation(rule, rows, day, listed.closed_ms(day))
+        closings = arrivals.closings(days)
+        tables = self._job.window_tables
+        stored = episodes_of_days(_opened(spark, tables.episodes), self._windows, days)
+        listed = sorted(stored, key=lambda episode: episode.badness)
+        alerts = _opened(spark, tables.alerts)
+        for day in sorted(days):
+            closing = closings.get(day_number(day))
+            for rule in rules:
+                of_rule = [one for one in listed if (one.day, one.rule) == (day, rule)]
+                if closing is None and not of_rule:
+                    yield self._blocked(rule, day, arrivals.next_day)
+                    continue
+                closed_ms = None if closing is None else closing.after_ms
+                yield self._evaluation(rule, of_rule, day, closed_ms, alerts)
 
     def _evaluation(
-        self, rule: str, rows: list[Row], day: date, closed_ms: int | None
+        self,
+        rule: str,
+        found: Sequence[Episode],
+        day: date,
+        closed_ms: int | None,
+        alerts: ReadableTable,
     ) -> dg.AssetCheckEvaluation:
-        number, earlier = (rows[0]["all"], rows[0]["earlier"]) if rows else (0, 0)
+        earlier = sum(not episode.has_alert for episode in found)
         declared = self._windows.alerts[rule]
         metadata: dict[str, dg.MetadataValue] = {
-            "episodes": dg.MetadataValue.int(number),
+            "episodes": dg.MetadataValue.int(len(found)),
             "rule": dg.MetadataValue.text(declared.when),
         }
         if has_silences(self._windows.spec):
             metadata["silences_of_earlier_days"] = dg.MetadataValue.int(earlier)
-            if closed_ms is not None:
-                since_ms = closed_ms - MOST_SILENCES_MS
-                metadata["silences_since"] = dg.MetadataValue.timestamp(since_ms / 1_000)
-        shown = [self._shown(row) for row in rows]
+        worst = found[:_SHOWN]
+        ids = worst_alert_ids(worst, alerts, self._pipeline, self._name)
+        shown = [self._shown(*each, closed_ms) for each in zip(worst, ids, strict=True)]
         if shown:
             schema = dg.TableSchema([dg.TableColumn(name) for name in _COLUMNS])
             records = [dg.TableRecord(episode) for episode in shown]
             metadata["worst_episodes"] = dg.MetadataValue.table(records, schema)
-        description = _summary(rows[0], shown[0], day) if shown else "no episode"
-        return self._result(rule, day, passed=not rows, description=description, metadata=metadata)
+        description = "no episode"
+        if shown:
+            is_open = found[0].is_open(closed_ms)
+            description = _summary(len(found), earlier, shown[0], day, is_open=is_open)
+        return self._result(rule, day, passed=not found, description=description, metadata=metadata)
 
     def _blocked(self, rule: str, day: date, missing: date) -> dg.AssetCheckEvaluation:
         """The evaluation of a day that has no windows yet: nobody knows its episodes."""
@@ -166,70 +153,51 @@ class EpisodeChecks:
             partition=day.isoformat(),
         )
 
-    def _shown(self, row: Row) -> dict[str, str]:
-        """An episode as texts, by column."""
-        worst = row["worst"]
-        first, last = row["episode_start"], row["until"]
-        alert = {**worst.asDict(), "rule": row["rule"], "key": row["key"]}
-        worst_id = alert_id(self._pipeline.name, self._name, self._windows.row_key, alert)
-        values = {name: worst[name] for name in ("record_count", *self._result_names(worst))}
+    def _shown(self, episode: Episode, worst_alert: str, closed_ms: int | None) -> dict[str, str]:
+        """An episode at a day's close as texts, by column."""
+        worst = episode.worst
+        names = (aggregate.name for aggregate in self._windows.aggregate_list)
+        values = {name: worst[name] for name in ("record_count", *names) if name in worst}
         return {
-            "key": key_text(row["key"]),
-            "from": time_text(first),
-            "to": time_text(last),
-            "length": length_text((last - first) // timedelta(milliseconds=1)),
-            "state": episode_state(is_open=row["is_open"], ends_empty=row["ends_empty"]),
-            "alerts": f"{row['alerts']:,}",
-            "severity": "" if row["severity"] is None else short(row["severity"]),
+            "key": episode.key_text,
+            "from": time_text(episode.first),
+            "to": time_text(episode.last),
+            "length": length_text(episode.length_ms),
+            "state": episode.state(closed_ms),
+            "alerts": f"{episode.alerts:,}",
+            "severity": "" if episode.severity is None else short(episode.severity),
             "worst window": f"ends {time_text(worst['window_end'])}: "
             + ", ".join(f"{name}={short(value)}" for name, value in values.items()),
-            "trace": trace_command(self._pipeline.name, worst_id),
+            "trace": trace_command(self._pipeline.name, worst_alert),
         }
 
-    def _result_names(self, worst: Row) -> list[str]:
-        names = (aggregate.name for aggregate in self._windows.aggregate_list)
-        return [name for name in names if name in worst]
+
+def _opened(spark: SparkSession, table: Table) -> ReadableTable:
+    """A table, by Spark where only Spark can read it."""
+    try:
+        return LocalTable(table)
+    except NoTableError:
+        raise
+    except UnreadableTableError:
+        return SparkTables(spark)(table)
 
 
-def _worst(listed: DataFrame) -> dict[tuple[date, str], list[Row]]:
-    """The worst episodes of each day and rule, with the number of all, and of earlier ones."""
-    of_day = Window.partitionBy("listed_on", "rule")
-    # Among equally bad episodes the longest comes first: silences often have equal severities.
-    length = timestamp_to_ms("until") - timestamp_to_ms("episode_start")
-    worst = of_day.orderBy(F.desc_nulls_last("severity"), length.desc(), "episode_start", "key")
-    is_earlier = F.col("arrival_unit") < F.col("listed_on")
-    ranked = (
-        listed.withColumns(
-            {
-                "rank": F.row_number().over(worst),
-                "all": F.count("*").over(of_day),
-                "earlier": F.count_if(is_earlier).over(of_day),
-            }
-        )
-        .where(F.col("rank") <= _SHOWN)
-        .orderBy("rank")
-    )
-    found: dict[tuple[date, str], list[Row]] = {}
-    for row in ranked.collect():
-        found.setdefault((row["listed_on"], row["rule"]), []).append(row)
-    return found
-
-
-def _summary(row: Row, worst: Mapping[str, str], day: date) -> str:
+def _summary(
+    number: int, earlier: int, worst: Mapping[str, str], day: date, *, is_open: bool
+) -> str:
     """The number of episodes and the worst of them, in Markdown.
 
     Args:
-        row: The worst episode.
-        worst: What is shown of it.
-        day: The day that lists it.
+        number: How many episodes the day lists.
+        earlier: How many of them are of earlier days.
+        worst: What is shown of the worst.
+        day: The day.
+        is_open: Whether the worst is open at the day's close.
     """
-    number, earlier = row["all"], row["earlier"]
     noun = "episode" if number == 1 else "episodes"
     of_earlier = f" ({earlier:,} of earlier days)" if earlier else ""
     severity = f", severity {worst['severity']}" if worst["severity"] else ""
-    state = f", {worst['state']}" if worst["state"] else ""
-    if row["is_open"]:
-        state += f" at the close of {day}"
+    state = f", {worst['state']}" + (f" at the close of {day}" if is_open else "")
     text = f"{worst['key']}, from {worst['from']} to {worst['to']}{severity}{state}"
     return f"{number:,} {noun}{of_earlier}, the worst: {plain(text)}"
 

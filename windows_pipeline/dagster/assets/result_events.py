@@ -98,7 +98,7 @@ class ResultEvents:
         counts = correction_metadata(result, cause)
         again = "the same correction again"
         for name, of_job in result.results:
-            yield from self._checks(name, of_job, again, corrected=True)
+            yield from self._checks(name, of_job, again)
             for table_name in of_job.versions:
                 table = self._tables.get(table_name)
                 if table is None:
@@ -186,7 +186,7 @@ class ResultEvents:
             )
 
     def _checks(
-        self, name: str, result: JobResult, again: str, *, corrected: bool = False
+        self, name: str, result: JobResult, again: str
     ) -> Iterator[dg.AssetCheckEvaluation]:
         """A job's checks and, if it published alerts, the days' episodes.
 
@@ -194,7 +194,6 @@ class ResultEvents:
             name: The name of the job's first table.
             result: The job's result.
             again: What to do again if it published nothing.
-            corrected: Whether the job belongs to a correction.
         """
         days = sorted(result.days)
         then = (
@@ -204,15 +203,12 @@ class ResultEvents:
         )
         yield from rules_evaluations(asset_key(self._tables[name]), result.checks, days, then)
         if result.published:
-            yield from self._of_episodes(name, days, corrected=corrected)
+            yield from self._of_episodes(name, days)
 
-    def _of_episodes(
-        self, name: str, days: Sequence[date], *, corrected: bool = False
-    ) -> Iterator[dg.AssetCheckEvaluation]:
+    def _of_episodes(self, name: str, days: Sequence[date]) -> Iterator[dg.AssetCheckEvaluation]:
         """The episodes of days, if the table of the name is that of alerts."""
         if name in self._episodes:
-            checks = self._episodes[name]
-            yield from checks.evaluations(self._spark, days, corrected=corrected)
+            yield from self._episodes[name].evaluations(self._spark, days)
 
     def _materializations(
         self,

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
-from windows_pipeline.incremental.alerts import standing
+from windows_pipeline.incremental.alerts import EPISODE, standing
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.correction_marker import Correction
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
@@ -116,7 +116,7 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
 class AlertsCorrection(InCorrection, AlertsJob):
     """Retracts alerts that no longer hold, and raises alerts that hold now; deletes none.
 
-    Notifications, if there are any, are treated alike.
+    Notifications, if there are any, are treated alike. Episodes are replaced where they differ.
     """
 
     @property
@@ -128,9 +128,9 @@ class AlertsCorrection(InCorrection, AlertsJob):
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Raises the days' alerts; the staged rows are all rows that the days will have."""
         stage = super().stage(spark, days, log)
-        raised, *notified = stage.tables
+        raised, episodes, *notified = stage.tables
         rows = cache_rows(self._with_history(self._before(spark, days), raised.rows))
-        staged, cached = [StagedTable(raised.table, rows)], [*stage.cached, rows]
+        staged, cached = [StagedTable(raised.table, rows), episodes], [*stage.cached, rows]
         for happened in notified:
             stored = happened.table.of_arrival_units(spark, days)
             number = self.correction.number
@@ -142,7 +142,11 @@ class AlertsCorrection(InCorrection, AlertsJob):
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the rows that differ from the stored rows."""
         # The same alert may be retracted and raised again, by different corrections.
-        keys = [(*self.key_columns, "correction"), ("arrival_unit", "notification_id")]
+        keys = [
+            (*self.key_columns, "correction"),
+            ("arrival_unit", *EPISODE),
+            ("arrival_unit", "notification_id"),
+        ]
         return {
             rows.table.name: _change(
                 spark, rows, rows.table.of_arrival_units(spark, days), key_columns

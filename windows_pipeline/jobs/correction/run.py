@@ -246,7 +246,7 @@ def plan_correction(
     tables = window_tables(pipeline, windows_name, settings.warehouse).before_correction()
     for table in (tables.keyed_windows, tables.late_records, tables.final_windows):
         table.require(spark)
-    for table in (tables.corrections, tables.alerts, tables.failed_windows):
+    for table in (tables.corrections, tables.alerts, tables.episodes, tables.failed_windows):
         table.create_if_missing(spark)
     fires = firing_tables(pipeline, windows_name, settings.warehouse)
     fired = (

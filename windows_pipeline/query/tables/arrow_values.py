@@ -32,13 +32,22 @@ def booleans(values: Sequence[bool] | np.ndarray[Any, Any]) -> pa.BooleanArray:
 
 def instants(times_ms: Sequence[int | None]) -> pa.Array:
     """Milliseconds since 1970 as timestamps of tables."""
-    values = np.fromiter((0 if ms is None else ms for ms in times_ms), np.int64, len(times_ms))
-    known = np.fromiter((ms is not None for ms in times_ms), np.bool_, len(times_ms))
-    buffers = [
-        pa.py_buffer(np.packbits(known, bitorder="little")),
-        pa.py_buffer(np.ascontiguousarray(values * 1_000)),
-    ]
-    return pa.Array.from_buffers(pa.timestamp("us", "UTC"), len(times_ms), buffers)
+    times_us = [None if ms is None else ms * 1_000 for ms in times_ms]
+    return _numbers(times_us, np.dtype(np.int64), pa.timestamp("us", "UTC"))
+
+
+def doubles(values: Sequence[float | None]) -> pa.Array:
+    """An array of doubles."""
+    return _numbers(values, np.dtype(np.float64), pa.float64())
+
+
+def _numbers(
+    values: Sequence[float | None], stored_as: np.dtype[Any], kind: pa.DataType
+) -> pa.Array:
+    known = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    numbers = np.fromiter((0 if value is None else value for value in values), stored_as)
+    buffers = [pa.py_buffer(np.packbits(known, bitorder="little")), pa.py_buffer(numbers)]
+    return pa.Array.from_buffers(kind, len(values), buffers)
 
 
 def python_rows(rows: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
@@ -70,11 +79,17 @@ def integer(value: int) -> pa.Scalar:
     return _number(np.int64(value), pa.int64())
 
 
+def texts(values: Sequence[str]) -> pa.StringArray:
+    """An array of strings."""
+    data = [value.encode() for value in values]
+    offsets = np.cumsum([0, *map(len, data)], dtype=np.int32)
+    joined = pa.py_buffer(b"".join(data))
+    return pa.StringArray.from_buffers(len(data), pa.py_buffer(offsets), joined)
+
+
 def text(value: str) -> pa.Scalar:
     """A string."""
-    data = value.encode()
-    offsets = np.array([0, len(data)], np.int32)
-    return pa.StringArray.from_buffers(1, pa.py_buffer(offsets), pa.py_buffer(data))[0]
+    return texts([value])[0]
 
 
 def null(kind: pa.DataType) -> pa.Scalar:

@@ -25,6 +25,7 @@ _STEPS: dict[str, str | None] = {
     "final_windows": "final_windows",
     "corrections": "final_windows",
     "alerts": "alerts",
+    "episodes": "alerts",
     "notifications": "alerts",
     "firings": "firings",
     "early_warnings": "firings",
