@@ -41,6 +41,7 @@ from windows_pipeline.storage.table import Table
 OF_OTHERS = {
     "raw_events": ("rejected_records", "arrival_log"),
     "keyed_windows": ("late_records", "failed_windows"),
+    "alerts": ("episodes",),
 }
 NUMBERS = {
     "raw_events": {"landed", "arrival_unit_rows"},
