@@ -120,8 +120,8 @@ def failed(project: SmallProject, spark: SparkSession, how: Damage | None = None
     """The checks of all notifications that find broken rows, once they are damaged."""
     job = window_jobs(project.pipeline, "w", project.settings)[2]
     days = published_days(job, spark)
-    alerts, sent = (table.of_arrival_units(spark, days) for table in job.tables)
-    rows = [alerts, sent if how is None else damaged(sent, how)]
+    *others, sent = (table.of_arrival_units(spark, days) for table in job.tables)
+    rows = [*others, sent if how is None else damaged(sent, how)]
     (batch,) = (
         batch
         for batch in job.check_batches(spark, days, rows, job.arrived(spark))

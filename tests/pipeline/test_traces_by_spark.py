@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+import yaml
 from delta import DeltaTable
 from pyspark.sql import SparkSession
 
@@ -117,15 +118,23 @@ def test_an_alert_is_traced_through_a_filter_and_to_tables_that_only_spark_reads
         status, said = project.call("explain", "p", "a", time, "--json")
         assert status == 0, said
         assert [record["fate"] for record in json.loads(said)["records"]] == [fate]
-    # A deletion vector, which only Spark reads.
     raw = project.source.raw_events
     raw.set_properties(spark, {"delta.enableDeletionVectors": "true"})
     DeltaTable.forPath(spark, raw.location).delete("v = 1")
+    status, said = project.call("trace", "p", "--alert", of_alert, "--json")
+    assert status == 0, said
+    assert [record["v"] for record in json.loads(said)["records"]] == [-27.0, 38.0]
+    # A URI, which has no storage options.
+    file = project.folder / "settings.yaml"
+    by_uri = {"warehouse": (project.folder / "warehouse").as_uri()}
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | by_uri))
     status, said = project.call("trace", "p", "--alert", of_alert)
+    assert (status, "or name the window by KEY and TIME" in said) == (2, True), said
+    status, said = project.call("trace", "p", "a", bounds[1])
     assert status == 0, said
     assert "starting Spark" in said
     assert (" -27 " in said, " 38 " in said) == (True, True), said
-    status, said = project.call("trace", "p", "--alert", of_alert, "--json")
+    status, said = project.call("trace", "p", "a", bounds[1], "--json")
     assert (status, "--json: needs tables that can be read without Spark" in said) == (2, True), (
         said
     )
