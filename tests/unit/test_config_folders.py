@@ -190,7 +190,7 @@ def called(
     return status, capfd.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["run", "check", "episodes", "maintain", "rebuild"])
+@pytest.mark.parametrize("command", ["run", "check", "maintain", "rebuild"])
 def test_a_wrong_file_stops_its_own_pipeline_only(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:

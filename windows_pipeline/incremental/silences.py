@@ -54,23 +54,6 @@ def heard_keys(windows: DataFrame) -> DataFrame:
     return windows.where(F.col("record_count") > 0).select("key").distinct()
 
 
-def unbroken(silent: DataFrame, windows: DataFrame) -> DataFrame:
-    """Filters silences by whether their keys are still silent after some windows.
-
-    Args:
-        silent: Silences, with `key` and `window_end`.
-        windows: `SEEN` of final windows.
-
-    Returns:
-        The silences whose key has no record in a window that ends later.
-    """
-    keys = silent.select("key").distinct()
-    of_keys = join_on(windows.where(F.col("record_count") > 0), keys, ["key"], "semi")
-    heard = of_keys.groupBy("key").agg(F.max("window_end").alias("_heard"))
-    is_silent = F.col("_heard").isNull() | (F.col("_heard") < F.col("window_end"))
-    return join_on(silent, heard, ["key"], "left").where(is_silent).drop("_heard")
-
-
 def keys_back(windows: DataFrame, before: DataFrame) -> DataFrame:
     """The keys that have windows with records, but none shortly before; once each.
 
