@@ -21,7 +21,7 @@ from windows_pipeline.windows.durations import duration_ms
 
 LONG = 150_000
 SECONDS = 3.0
-"""Matching in a number of steps that is quadratic in the length would take minutes or more."""
+"""Of processor time. Matching in a number of steps that is quadratic in the length would take minutes or more."""
 LONGEST_ERROR = 3_000
 _ENDLESS = {
     "blanks in a call": "percentile(" + " " * LONG + "v, 0.5)",
@@ -53,16 +53,16 @@ PARSERS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("parse", PARSERS.values(), ids=PARSERS)
 def test_a_long_text_is_refused_at_once(parse: Callable[[str], object], text: str) -> None:
-    began = time.monotonic()
+    began = time.thread_time()
     with pytest.raises(ValueError, match=r".") as refused:
         parse(text)
-    assert time.monotonic() - began < SECONDS
+    assert time.thread_time() - began < SECONDS
     assert len(str(refused.value)) < LONGEST_ERROR
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_the_text_of_a_query_is_parsed_at_once(text: str) -> None:
-    began = time.monotonic()
+    began = time.thread_time()
     split_name(text)
     for query in (text, f"sliding_windows(TABLE(e), size => '{text}')"):
         said = ""
@@ -71,7 +71,7 @@ def test_the_text_of_a_query_is_parsed_at_once(text: str) -> None:
         except ValueError as error:
             said = str(error)
         assert len(said) < LONGEST_ERROR
-    assert time.monotonic() - began < 4 * SECONDS
+    assert time.thread_time() - began < 4 * SECONDS
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_the_text_of_a_query_is_parsed_at_once(text: str) -> None:
 def test_the_longest_accepted_text_is_parsed_at_once(
     parse: Callable[[str], object], text: str
 ) -> None:
-    began = time.monotonic()
+    began = time.thread_time()
     with suppress(ValueError):
         parse(text)
-    assert time.monotonic() - began < SECONDS
+    assert time.thread_time() - began < SECONDS
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_a_field_with_a_long_text_is_refused_at_once(
 ) -> None:
     name = before if ":" in before else ""
     closed = "}" if "{" in name else ""
-    began = time.monotonic()
+    began = time.thread_time()
     problems = problems_of(tmp_path, changed(old, f'{name}"{text}"{closed}'))
-    assert time.monotonic() - began < SECONDS
+    assert time.thread_time() - began < SECONDS
     assert any(f": {field}: " in problem for problem in problems)
     assert sum(map(len, problems)) < 2 * LONGEST_ERROR
 
@@ -143,9 +143,9 @@ def test_a_field_with_a_long_text_is_refused_at_once(
 )
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_rows_with_a_long_text_are_refused_at_once(tmp_path: Path, kind: str, text: str) -> None:
-    began = time.monotonic()
+    began = time.thread_time()
     problems = problems_of(tmp_path, of_kind(kind.replace("{}", text)))
-    assert time.monotonic() - began < SECONDS
+    assert time.thread_time() - began < SECONDS
     assert sum(map(len, problems)) < 2 * LONGEST_ERROR
 
 
