@@ -21,7 +21,7 @@ from windows_pipeline.windows.durations import duration_ms
 
 LONG = 150_000
 SECONDS = 3.0
-"""Of processor time. Matching in a number of steps that is quadratic in the length would take minutes or more."""
+"""Of processor time: a number of steps that is quadratic in the length takes minutes or more."""
 LONGEST_ERROR = 3_000
 _ENDLESS = {
     "blanks in a call": "percentile(" + " " * LONG + "v, 0.5)",
