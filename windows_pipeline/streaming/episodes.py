@@ -56,7 +56,7 @@ class BatchEpisodes:
         days, table = self.scope.arrival_units, self.job.window_tables.episodes
         rows = episodes_of_days(self.job, self._whole, days, self._units)
         typed = rows.select(*[F.col(field.name).cast(field.dataType) for field in table.schema])
-        return fetched_rows(typed, may_fetch=table.fits_in_driver(rows.sparkSession, 0))
+        return fetched_rows(typed, may_fetch=table.is_written_by_driver(rows.sparkSession))
 
     def notifications(self, closing_arrival_unit: Callable[[Column], Column]) -> DataFrame:
         """The rows that the micro-batch adds; computed once.
@@ -116,9 +116,11 @@ class BatchEpisodes:
             since_ms = self._day_closing.before_ms - near_ms
             of_day |= F.col("window_end") >= ms_to_timestamp(F.lit(since_ms))
         found = self._stored(since_ms).where(of_day).select(*EPISODE)
+        if not has_silences(self.job.windows.spec):
+            return found
         table, spark = self.job.window_tables.episodes, self.joined.sparkSession
         before = [day for day in table.arrival_units(spark) if day <= self.scope.arrival_units[0]]
-        if before and has_silences(self.job.windows.spec):
+        if before:
             newest = table.of_arrival_units(spark, [max(before)])
             found = found.unionByName(newest.where(F.col("open_until").isNull()).select(*EPISODE))
         return found
