@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from math import isfinite
 
 from windows_pipeline.plots.windows import Point, Strip
@@ -44,8 +43,7 @@ def strip_around(
     wanted = Wanted(key, {"window_end": Span(first, last)})
     title = f"{episode.key_text or 'all records'} · {measure.column}"
     until_ms = None if closed_ms is None else min(closed_ms, last // 1_000)
-    broken = alert_windows(alerts, episode.rule, Wanted(key, wanted.times))
-    return _strip(final, wanted, measure, broken, title, until_ms)
+    return _strip(final, alerts, episode.rule, wanted, measure, title, until_ms)
 
 
 def strip_of_day(
@@ -67,22 +65,23 @@ def strip_of_day(
         closed_ms: The close time after the day; None if it is not known.
     """
     wanted = Wanted(final.key.one(episode.key, "key"), days=frozenset((day,)))
-    broken = alert_windows(alerts, episode.rule, wanted)
     title = f"{episode.key_text or 'all records'} · {measure.column} · {episode.rule}"
-    return _strip(final, wanted, measure, broken, title, closed_ms)
+    return _strip(final, alerts, episode.rule, wanted, measure, title, closed_ms)
 
 
 def _strip(
     final: ReadableTable,
+    alerts: ReadableTable,
+    rule: str,
     wanted: Wanted,
     measure: Measure,
-    broken: Collection[tuple[datetime, datetime]],
     title: str,
     until_ms: int | None,
 ) -> Strip:
     names = list(dict.fromkeys(("window_start", "window_end", "record_count", measure.column)))
     rows = final.read(wanted, columns=names)
-    alerts = {(microseconds(start), microseconds(end)) for start, end in broken}
+    broken = alert_windows(alerts, rule, wanted)
+    raised = {(microseconds(start), microseconds(end)) for start, end in broken}
     starts, ends = (rows[name].cast("int64").to_pylist() for name in names[:2])
     counts, values = (rows[name].to_pylist() for name in ("record_count", measure.column))
     points: list[Point] = []
@@ -93,7 +92,7 @@ def _strip(
             before = None
             continue
         joins = before is not None and start <= before + _NEXT
-        is_alert = (start, end) in alerts
+        is_alert = (start, end) in raised
         points.append(Point(end // 1_000, float(value), is_alert, joins, is_silence=count == 0))
         before = end
     return Strip(title, points, measure.threshold, measure.keeps_smallest, until_ms)
