@@ -128,14 +128,19 @@ def test_a_severity_grows_with_its_episode(final_windows: DataFrame, cases: Sequ
     assert texts(found) == texts(wanted)
 
 
-def test_episodes_are_those_of_the_oracle(final_windows: DataFrame, cases: Sequence[Case]) -> None:
-    """Rules B8, E5: what each day lists, with the worst window, the earliest among equals."""
+def closed_alerts(final_windows: DataFrame) -> DataFrame:
+    """The alerts of closed windows, each with its arrival unit and its key's next record."""
     arrival_unit = closed_in(F.unix_millis("window_end"), CLOSES)
     alerts = in_one_job(final_windows).withColumn("arrival_unit", arrival_unit)
     seen = final_windows.withColumn("key", key_of_case()).where(arrival_unit.isNotNull())
     followed = with_next_record(alerts.withColumn("key", key_of_case()), seen)
+    return followed.where("arrival_unit IS NOT NULL").withColumn("key", F.col("key.key"))
+
+
+def test_episodes_are_those_of_the_oracle(final_windows: DataFrame, cases: Sequence[Case]) -> None:
+    """Rules B8, E5: what each day lists, with the worst window, the earliest among equals."""
     rows = episode_rows(
-        followed.where("arrival_unit IS NOT NULL").withColumn("key", F.col("key.key")),
+        closed_alerts(final_windows),
         SlidingWindows(LENGTH_MS, 0, emit_empty=True),
         {},
         ("window_start", "window_end"),
@@ -178,13 +183,8 @@ def test_notifications_are_those_of_the_oracle(
 ) -> None:
     """Rule E6: any severities; an arrival unit with a later close time closes a window."""
     definition = SlidingDefinition(time_difference=LENGTH_MS, grace=0, emit_empty=True)
-
-    arrival_unit = closed_in(F.unix_millis("window_end"), CLOSES)
-    alerts = in_one_job(final_windows).withColumn("arrival_unit", arrival_unit)
-    seen = final_windows.withColumn("key", key_of_case()).where(arrival_unit.isNotNull())
-    followed = with_next_record(alerts.withColumn("key", key_of_case()), seen)
     happened = episode_events(
-        followed.where("arrival_unit IS NOT NULL").withColumn("key", F.col("key.key")),
+        closed_alerts(final_windows),
         SlidingWindows(LENGTH_MS, 0, emit_empty=True),
         ("window_start", "window_end"),
         ("worst",),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pytest
 import yaml
 
+from tests.support.command_line import call
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_tables import write_rows
 from windows_pipeline.config import Pipeline
@@ -89,6 +91,28 @@ def reported_project(folder: Path, text: str = FLIGHTS, key: object = HOSTILE) -
     noted = computed_days(pipeline, "hourly", warehouse, fired=False)
     write_rows(noted, [{"arrival_unit": day} for day in DAYS])
     return pipeline
+
+
+class Called(NamedTuple):
+    """A project, and a call of a command in it that must not start Spark."""
+
+    folder: Path
+    pipeline: Pipeline
+    call: Callable[..., tuple[int, str]]
+
+
+def called_project(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Called:
+    """`reported_project` in a folder that becomes the current one."""
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
+
+    def called(*args: str) -> tuple[int, str]:
+        no_spark = lambda *_: pytest.fail("Spark must not start")  # noqa: E731
+        return call(capfd, monkeypatch, *args, start=no_spark)
+
+    return Called(folder, reported_project(folder), called)
 
 
 def many_episodes(keys: int, each: int) -> Sequence[dict[str, Any]]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from pyspark.sql import Row
 
 from tests.support.alert_ids import digest
-from tests.support.command_line import call, call_alone
-from tests.support.reported import HOSTILE, NOON, reported_project
+from tests.support.command_line import call_alone
+from tests.support.reported import HOSTILE, NOON, Called, called_project
 from tests.support.written_tables import write_rows
-from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
 from windows_pipeline.query.alert_ids import alert_id
 from windows_pipeline.storage.catalog import window_tables
@@ -31,27 +29,12 @@ RETRACTED = digest(
 )
 
 
-class Called(NamedTuple):
-    """A project, and a call of a command in it."""
-
-    folder: Path
-    pipeline: Pipeline
-    call: Callable[..., tuple[int, str]]
-
-
 @pytest.fixture
 def project(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Called:
     """Three alerts of a key, and one that a correction retracted together with its window."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
-
-    def called(*args: str) -> tuple[int, str]:
-        no_spark = lambda *_: pytest.fail("Spark must not start")  # noqa: E731
-        return call(capfd, monkeypatch, *args, start=no_spark)
-
-    return Called(tmp_path, reported_project(tmp_path), called)
+    return called_project(tmp_path, capfd, monkeypatch)
 
 
 @pytest.mark.parametrize(

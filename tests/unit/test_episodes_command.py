@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from tests.support.alert_ids import digest
-from tests.support.command_line import call, call_alone
-from tests.support.reported import DAYS, HOSTILE, HOUR, NOON, episode, reported_project
+from tests.support.command_line import call_alone
+from tests.support.reported import DAYS, HOSTILE, HOUR, NOON, Called, called_project, episode
 from tests.support.written_tables import write_rows
 from windows_pipeline.cli.questions.episodes import FIRST_COLUMNS
 from windows_pipeline.cli.terminal.console import PlainConsole
 from windows_pipeline.cli.terminal.rows import print_grid
-from windows_pipeline.config import Pipeline
 from windows_pipeline.query.episodes import read_episodes, rows_of
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.storage.catalog import window_tables
@@ -26,28 +23,13 @@ from windows_pipeline.storage.catalog import window_tables
 MS = timedelta(milliseconds=1)
 
 
-class Called(NamedTuple):
-    """A project, and a call of a command in it."""
-
-    folder: Path
-    pipeline: Pipeline
-    call: Callable[..., tuple[int, str]]
-
-
 @pytest.fixture
 def project(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Called:
     """Two episodes of a key, and a silence of EWR: of an hour on the first day, then of a day."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
-
-    def called(*args: str) -> tuple[int, str]:
-        no_spark = lambda *_: pytest.fail("Spark must not start")  # noqa: E731
-        return call(capfd, monkeypatch, *args, start=no_spark)
-
-    pipeline = reported_project(tmp_path)
-    tables = window_tables(pipeline, "hourly", str(tmp_path / "warehouse"))
+    made = called_project(tmp_path, capfd, monkeypatch)
+    tables = window_tables(made.pipeline, "hourly", str(tmp_path / "warehouse"))
     start = NOON - 20 * HOUR + MS
     silence = {**episode(DAYS[0], start, start + HOUR, 1, 1.0, start), "open_until": None}
     silence |= {"rule": "quiet", "key": "EWR"}
@@ -68,7 +50,7 @@ def project(
     write_rows(tables.alerts, [alert, retracted])
     window = {name: alert[name] for name in ("arrival_unit", "key", "window_start", "window_end")}
     write_rows(tables.final_windows, [{**window, "record_count": 0}])
-    return Called(tmp_path, pipeline, called)
+    return made
 
 
 def _id_of_silence() -> str:

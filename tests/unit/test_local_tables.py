@@ -140,7 +140,7 @@ def test_bounds_of_times_and_days_are_included(tmp_path: Path) -> None:
 
 
 def test_times_of_older_writers_are_exact(tmp_path: Path) -> None:
-    """Spark writes INT96 where it is told to; these have days and nanoseconds."""
+    """Spark writes INT96 if a setting asks for it; these have days and nanoseconds."""
     times = [datetime(1, 1, 1, tzinfo=UTC), EPOCH + US, datetime(9999, 12, 31, tzinfo=UTC)]
     write(tmp_path, pa.int64(), [0, 1, 2], times)
     (file,) = tmp_path.glob("*/*.parquet")
