@@ -19,9 +19,11 @@ from tests.support.oracle.aggregates import Number
 from tests.support.oracle.windows import SlidingDefinition, WindowRow
 from tests.support.spark_cases import instant, sample, texts
 from windows_pipeline.incremental.alerts import RuleSql, broken_rules, with_episodes
+from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.episodes import episode_rows
 from windows_pipeline.incremental.notifications import episode_events
 from windows_pipeline.incremental.silences import with_next_record
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.windows import SlidingWindows
 
 LENGTH_MS = 10
@@ -128,6 +130,12 @@ def test_a_severity_grows_with_its_episode(final_windows: DataFrame, cases: Sequ
     assert texts(found) == texts(wanted)
 
 
+def closed_days(closes: Sequence[int]) -> ClosedDays:
+    """Arrival units with these close times; nothing was closed before."""
+    after_ms = {arrival_unit_day(number): close for number, close in enumerate(closes)}
+    return ClosedDays(NEVER_MS, after_ms)
+
+
 def closed_alerts(final_windows: DataFrame) -> DataFrame:
     """The alerts of closed windows, each with its arrival unit and its key's next record."""
     arrival_unit = closed_in(F.unix_millis("window_end"), CLOSES)
@@ -146,8 +154,7 @@ def test_episodes_are_those_of_the_oracle(final_windows: DataFrame, cases: Seque
         ("window_start", "window_end"),
         ("record_count", "worst"),
         F.lit(True),
-        lambda last_ms: closed_in(last_ms, CLOSES),
-        {arrival_unit_day(number): close for number, close in enumerate(CLOSES)},
+        closed_days(CLOSES),
     )
     times = ("episode_start", "until", "open_until", "window_start", "window_end")
     found = [
@@ -190,7 +197,7 @@ def test_notifications_are_those_of_the_oracle(
         ("worst",),
         {},
         F.col("arrival_unit") > F.lit(arrival_unit_day(0)),
-        lambda last_ms: closed_in(last_ms, CLOSES),
+        closed_days(CLOSES),
     )
     times = ("episode_start", "window_start", "window_end", "until")
     found = [
@@ -244,7 +251,7 @@ def test_a_silence_ends_with_the_next_record(spark: SparkSession) -> None:
         (),
         rules,
         F.lit(True),
-        lambda last_ms: closed_in(last_ms, closes),
+        closed_days(closes),
     )
     found = {
         ((row.arrival_unit - arrival_unit_day(0)).days, row.key, row.event, row.since_ms,
@@ -287,8 +294,7 @@ def test_a_day_lists_a_silence_for_32_days_of_event_time(spark: SparkSession) ->
         ("window_start", "window_end"),
         ("record_count",),
         F.lit(True),
-        lambda last_ms: closed_in(last_ms, closes),
-        dict(zip(day_of, closes, strict=True)),
+        closed_days(closes),
     )
     shown = {
         (row.key, day_of.index(row.arrival_unit)): (

@@ -247,9 +247,9 @@ def test_records_of_one_key_are_cut_into_shards(
         records = job.raw_records(spark, DAYS, job.arrived(spark)).where(~is_late(spec))
         records = records.withColumn("record_arrival_unit", F.col("arrival_unit"))
         if name in FROM_THE_FIRST:
-            assert cuts_since_the_first(records, spec, job.tuning) is not None, name
+            assert cuts_since_the_first(records, spec, job.definition.tuning) is not None, name
         else:
-            assert in_record_shards(records, spec, job.tuning) is not records, name
+            assert in_record_shards(records, spec, job.definition.tuning) is not records, name
     require_the_oracles(spark, ran, OF_ONE_KEY, of_one_key(ran.records))
 
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.incremental.first_arrival_unit import first_arrival_unit
+from windows_pipeline.incremental.closed_days import first_arrival_unit
 
 FIRST, LAST = date(2020, 1, 1), date(2030, 1, 1)
 

@@ -39,10 +39,11 @@ from windows_pipeline.arrival.watermark import (
     reads_from,
 )
 from windows_pipeline.engine.window_kernel import WindowKernel
-from windows_pipeline.incremental.records import day_number, records_to_read
+from windows_pipeline.incremental.records import records_to_read
 from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing, ComputedDay
+from windows_pipeline.text.instants import day_number
 from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import (
     ForwardSlidingWindows,

@@ -28,11 +28,11 @@ from tests.support.spark_cases import (
 from windows_pipeline.arrival.log import arrived_parts
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Position
 from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline
-from windows_pipeline.incremental.records import day_number
 from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.streaming.log_state import BatchPart, LogState, log_rows, state_of
 from windows_pipeline.streaming.scope import BatchScope, scope_of
+from windows_pipeline.text.instants import day_number
 
 AGGREGATES: Aggregates = {
     "total": ("sum", "real"),
@@ -317,5 +317,5 @@ def _partly_late(answer: SparkAnswer) -> list[LateRow]:
 
 def _day_that_closed(end_ms: int, scope: BatchScope) -> int:
     """The day of the micro-batch that closed a window with this end."""
-    closing = (day for day, after_ms in scope.closed_by if end_ms < after_ms)
+    closing = (day for day, after_ms in scope.closed_days.after_ms.items() if end_ms < after_ms)
     return (next(closing, scope.arrival_units[-1]) - FIRST_DAY).days

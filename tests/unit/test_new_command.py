@@ -464,7 +464,7 @@ def test_on_a_terminal_it_asks_and_enter_takes_the_guess(project: NewProject) ->
     made = project.pipeline()
     assert (made.source.key, made.source.event_time) == ("order_id", "paid_at")
     (found,) = made.windows.values()
-    assert found.spec.length_ms == 5_400_000  # type: ignore[union-attr]
+    assert found.spec.length_ms == 5_400_000
     project.answer()
     assert project.new(sample, "--yes", name="q")[0] == 0
     assert project.pipeline("q").source.key == "card"

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from windows_pipeline.checks.run import Check
 from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.incremental.alerts import EPISODE
-from windows_pipeline.incremental.notifications import longest_overlap_ms
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.windows import PipelineWindows, SessionWindows
@@ -119,7 +118,7 @@ def notifications_to_check(
     was_opened = F.array_contains("_undone", F.col("correction"))
     judged = judged.withColumn("_was_opened", was_opened).drop("_undone")
     judged = _with_last_window(judged, final, closings, spec)
-    if longest_overlap_ms(spec) is None:  # an alert of a later day may start like the first one
+    if spec.length_ms is None:  # an alert of a later day may start like the first one
         return judged
     lacking = _first_alerts_without_opened(marked, alerts)
     columns = ("arrival_unit", *EPISODE, *window, "record_count", "severity")
@@ -158,7 +157,7 @@ def _first_alerts_without_opened(notifications: DataFrame, alerts: DataFrame) ->
 
 def _ends_with_a_window(spec: PipelineWindows) -> list[Check]:
     """The check of the last window of an episode that ended; episodes of row windows never do."""
-    if longest_overlap_ms(spec) is None and not isinstance(spec, SessionWindows):
+    if spec.length_ms is None and not isinstance(spec, SessionWindows):
         return []
     return [
         Check(
@@ -174,7 +173,7 @@ def _ends_with_a_window(spec: PipelineWindows) -> list[Check]:
 def _ended_text(spec: PipelineWindows) -> str:
     if isinstance(spec, SessionWindows):
         return "at most one is `ended`, with the same `until` as `opened`"
-    if longest_overlap_ms(spec) is None:
+    if spec.length_ms is None:
         return "none is `ended`"
     return "at most one is `ended`, and it is the last"
 
@@ -182,6 +181,6 @@ def _ended_text(spec: PipelineWindows) -> str:
 def _wrong_end(spec: PipelineWindows) -> str:
     if isinstance(spec, SessionWindows):
         return "(_ended > 1 OR until <> _opened_until)"
-    if longest_overlap_ms(spec) is None:
+    if spec.length_ms is None:
         return "TRUE"
     return "(_ended > 1 OR _later > 0 OR _last_arrival_unit > arrival_unit)"

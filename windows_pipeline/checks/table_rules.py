@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from windows_pipeline.checks.run import Check
 from windows_pipeline.config import Pipeline, Windows
-from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 
 def closed_by_arrival_unit(windows: Windows) -> str:
     """The SQL condition that an arrival unit closed a window (rule A4)."""
-    if isinstance(windows.spec, TimeWindows):  # the window excludes its end
+    if windows.spec.excludes_end:
         return "_window_end_ms > _close_before_ms AND _window_end_ms <= _close_after_ms"
     return "_window_end_ms >= _close_before_ms AND _window_end_ms < _close_after_ms"
 
@@ -195,7 +194,7 @@ def alerts_checks(windows: Windows, columns: dict[str, str]) -> list[Check]:
     )
     # Late records can make a session around an earlier, closed session.
     # A block by arrival that ends later may start earlier.
-    may_start_before = isinstance(windows.spec, (SessionWindows, GracedRows))
+    may_start_before = windows.spec.length_ms is None
     first = "" if may_start_before else "episode_start > window_start OR "
     return [
         Check(

@@ -13,7 +13,7 @@ from windows_pipeline.cli.terminal.printed import say
 
 if TYPE_CHECKING:  # importing them takes seconds
     from windows_pipeline.checks.run import CheckResult
-    from windows_pipeline.jobs.job import JobResult
+    from windows_pipeline.jobs import JobResult
 
 _NOTED = frozenset({"run", "stream", "correct", "rebuild", "check", "maintain"})
 """The commands that a scheduler may run, whose output then nobody reads."""

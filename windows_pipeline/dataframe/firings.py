@@ -28,7 +28,7 @@ from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
 from windows_pipeline.engine.firings.plan import closing_grid_ms, fire
 from windows_pipeline.engine.firings.process import RECORDS, FunctionKernel
 from windows_pipeline.engine.firings.watermark_steps import collect_advances
-from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
+from windows_pipeline.windows import SessionWindows, WindowSpec
 from windows_pipeline.windows.firing.triggers import Trigger
 from windows_pipeline.windows.firing.window_function import WindowFunction
 
@@ -182,7 +182,7 @@ def _when_closed(
     grid_ms = closing_grid_ms(windows)
     advances = collect_advances(in_time, ARRIVAL_COLUMNS, grid_ms, input_ends=input_ends)
     # Stream time passes an inclusive window end one millisecond later (rule A4).
-    beyond_ms = delay_ms if isinstance(windows, TimeWindows) else delay_ms + 1
+    beyond_ms = delay_ms if windows.excludes_end else delay_ms + 1
     closed = found if input_ends else found.where("closed")
     return at_closing(closed, beyond_ms, advances, in_time.schema, ARRIVAL_COLUMNS)
 

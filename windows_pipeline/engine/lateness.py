@@ -19,7 +19,7 @@ def last_instant(spec: PipelineWindows, end_ms: Column) -> Column:
 
     The ends of hopping and tumbling windows do not belong to them (rules A4, C1).
     """
-    return end_ms - F.lit(1) if isinstance(spec, TimeWindows) else end_ms
+    return end_ms - F.lit(1) if spec.excludes_end else end_ms
 
 
 def last_end_ms(spec: FixedWindows) -> Column:

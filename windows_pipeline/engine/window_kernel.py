@@ -35,7 +35,7 @@ from windows_pipeline.kernels.windows.chunk import ComputedDay, chunks_of
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.kernels.windows.find import ChunkWindows, find_windows
 from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
+from windows_pipeline.windows import TimeWindows
 
 RUN = ("_last_window_end_ms", "_advance_ms")
 """The columns of a run: the end of its last window, and the distance between its windows."""
@@ -89,7 +89,7 @@ class WindowKernel:
         self.with_partly_late = with_partly_late
         self._of_slices = of_slices
         specs = [day.windows for day in computed_days.values()]
-        lengths_ms = {_length_ms(spec) for spec in specs}
+        lengths_ms = {spec.length_ms for spec in specs}
         self.with_starts = len(lengths_ms) != 1
         self.length_ms = None if self.with_starts else lengths_ms.pop()
         self.with_runs = any(isinstance(spec, TimeWindows) for spec in specs)
@@ -196,10 +196,6 @@ class WindowKernel:
         key = [found.table.column(name)[record].as_py() for name in self._keys]
         shown = key[0] if len(key) == 1 else tuple(key)
         return f"the window of key {shown!r} from {start_ms} to {end_ms} (ms)"
-
-
-def _length_ms(spec: WindowSpec) -> int | None:
-    return None if isinstance(spec, SessionWindows) else spec.length_ms
 
 
 class LateKernel:

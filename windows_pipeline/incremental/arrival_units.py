@@ -23,9 +23,10 @@ from windows_pipeline.arrival.watermark import (
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
 from windows_pipeline.incremental.lookback import lookback_from_ms
-from windows_pipeline.incremental.records import day_number, records_to_read
+from windows_pipeline.incremental.records import records_to_read
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
+from windows_pipeline.text.instants import day_number
 from windows_pipeline.windows import GracedRows, PipelineWindows
 
 Facts = dict[str, int | str]

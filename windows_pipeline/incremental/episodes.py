@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.incremental.alerts import EPISODE, RuleSql, with_severity_until
+from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.silences import MOST_SILENCES_MS, NEXT_RECORD
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
-from windows_pipeline.windows import PipelineWindows, has_silences
+from windows_pipeline.windows import PipelineWindows
 
 _NEXT, _LISTED, _UNTIL, _OPEN_UNTIL = "_next", "_listed", "_until", "_open_until"
 _ALERTS, _WORST, _SEVERITY, _AT_END = "_alerts", "_worst", "_severity", "_severity_at_end"
@@ -24,8 +24,7 @@ def episode_rows(
     window: Sequence[str],
     result: Sequence[str],
     is_new: Column,
-    ended_in: Callable[[Column], Column],
-    closes_ms: Mapping[date, int],
+    closed_days: ClosedDays,
 ) -> DataFrame:
     """Returns a row for each episode and arrival unit that lists it.
 
@@ -42,9 +41,7 @@ def episode_rows(
         window: The columns that identify a window of a key.
         result: The columns of a window's result.
         is_new: Whether an alert is of these arrival units.
-        ended_in: From an instant in milliseconds, the arrival unit of these whose close time passed
-            it; null if none did.
-        closes_ms: The close times after these arrival units; without those that are blocked.
+        closed_days: The close times of these arrival units; without those that are blocked.
 
     Returns:
         The columns of the table episodes.
@@ -65,12 +62,12 @@ def episode_rows(
     # Windows close in the order of their ends, so the alerts of an arrival unit are neighbours.
     is_last = F.col(_NEXT).isNull() | (F.col(_NEXT) > F.col("arrival_unit"))
     of_alerts = F.array(F.when(is_new & is_last, F.col("arrival_unit")))
-    silent = has_silences(spec) and bool(closes_ms)
-    days = F.array_union(of_alerts, _days_of_silence(ended_in, closes_ms)) if silent else of_alerts
+    silent = spec.has_silences and bool(closed_days.after_ms)
+    days = F.array_union(of_alerts, _days_of_silence(closed_days)) if silent else of_alerts
     listed = summed.withColumn(_LISTED, F.explode(F.array_compact(days)))
     listed = listed.withColumns({_UNTIL: F.col("window_end"), _OPEN_UNTIL: _open_until(spec)})
     if silent:
-        closed_ms = F.element_at(F.map_from_arrays(*_literals(closes_ms)), F.col(_LISTED))
+        closed_ms = F.element_at(F.map_from_arrays(*_literals(closed_days)), F.col(_LISTED))
         listed = _with_silences(listed, rules, shown, closed_ms.cast("bigint"))
     return listed.select(
         F.col(_LISTED).alias("arrival_unit"),
@@ -85,11 +82,11 @@ def episode_rows(
     )
 
 
-def _days_of_silence(ended_in: Callable[[Column], Column], closes_ms: Mapping[date, int]) -> Column:
+def _days_of_silence(closed_days: ClosedDays) -> Column:
     """The arrival units that list an alert's silence: while it goes on, and as it ends."""
     back_ms, following = timestamp_to_ms(NEXT_RECORD), F.col(_NEXT)
     followed_ms = timestamp_to_ms("window_start") + F.lit(MOST_SILENCES_MS)
-    days, closes = _literals(closes_ms)
+    days, closes = _literals(closed_days)
 
     def goes_on(day: Column, number: Column) -> Column:
         close_ms = F.element_at(closes, number + 1)
@@ -97,20 +94,21 @@ def _days_of_silence(ended_in: Callable[[Column], Column], closes_ms: Mapping[da
         is_next = (day > F.col("arrival_unit")) & (following.isNull() | (day < following))
         return is_next & is_silent & (close_ms <= followed_ms)
 
-    ended = ended_in(back_ms)
+    ended = closed_days.ended_in(back_ms)
     is_over = following.isNull() | (following > ended)
     listed = F.concat(F.filter(days, goes_on), F.array(F.when(is_over, ended)))
     return F.when(F.col("record_count") == 0, listed).otherwise(F.array(F.lit(None).cast("date")))
 
 
-def _literals(closes_ms: Mapping[date, int]) -> tuple[Column, Column]:
+def _literals(closed_days: ClosedDays) -> tuple[Column, Column]:
     """The days and the close times as arrays."""
-    return F.lit(list(closes_ms)), F.lit(list(closes_ms.values())).cast("array<bigint>")
+    days, closes_ms = list(closed_days.after_ms), list(closed_days.after_ms.values())
+    return F.lit(days), F.lit(closes_ms).cast("array<bigint>")
 
 
 def _open_until(spec: PipelineWindows) -> Column:
     """The last close time at which a window that is not closed may continue an episode."""
-    length_ms = F.lit(getattr(spec, "length_ms", 0))
+    length_ms = F.lit(spec.length_ms or 0)
     return ms_to_timestamp(timestamp_to_ms("window_end") + length_ms)
 
 

@@ -7,30 +7,23 @@ wherever days or micro-batches were cut (rule H1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.incremental.alerts import EPISODE, RuleSql, with_severity_until
+from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.silences import NEXT_RECORD
+from windows_pipeline.storage.diff import differences
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
-from windows_pipeline.windows import GracedRows, PipelineWindows, SessionWindows, has_silences
+from windows_pipeline.windows import PipelineWindows, SessionWindows
 
 OPENED, WORSENED, ENDED, RETRACTED = "opened", "worsened", "ended", "retracted"
 _WITH_NULLS = {"ignoreNullFields": "false"}
-
-
-def longest_overlap_ms(spec: PipelineWindows) -> int | None:
-    """The longest time from a window's end to the end of a window that continues its episode.
-
-    None for sessions and row windows, whose length has no bound.
-    """
-    if isinstance(spec, (SessionWindows, GracedRows)):
-        return None
-    return spec.length_ms
+_HISTORY = ("notification_id", "correction", "retracted_by")
 
 
 def episode_events(
@@ -40,7 +33,7 @@ def episode_events(
     aggregates: Sequence[str],
     rules: Mapping[str, RuleSql],
     is_new: Column,
-    ended_in: Callable[[Column], Column],
+    closed_days: ClosedDays,
 ) -> DataFrame:
     """Returns the events of episodes, one row for each event.
 
@@ -53,8 +46,7 @@ def episode_events(
         aggregates: The columns of the window's aggregates.
         rules: The rules by name.
         is_new: Whether an alert is of these arrival units.
-        ended_in: From an instant in milliseconds, the arrival unit of these whose close time passed
-            it; null if none did.
+        closed_days: The close times of these arrival units.
 
     Returns:
         The columns of the table notifications but `notification_id`, `correction` and
@@ -79,9 +71,9 @@ def episode_events(
             "_last": F.lead("window_end").over(in_order).isNull(),
         }
     )
-    ended, until = _end(spec, is_new, ended_in)
+    ended, until = _end(spec, is_new, closed_days)
     worst, worst_at_end = F.col("_worst"), F.col("_worst")
-    if has_silences(spec):
+    if spec.has_silences:
         judged = with_severity_until(judged, rules, NEXT_RECORD, "_severity_at_end")
         worst_at_end = _worst_at_end(window)
     event = F.when(F.col("_first"), OPENED).when(F.col("_worse"), WORSENED)
@@ -129,41 +121,72 @@ def _worst_at_end(window: Sequence[str]) -> Column:
     return F.when(is_worse, _shown(window, severity)).otherwise(F.col("_worst"))
 
 
-def _end(
-    spec: PipelineWindows, is_new: Column, ended_in: Callable[[Column], Column]
-) -> tuple[Column, Column]:
+def _end(spec: PipelineWindows, is_new: Column, closed_days: ClosedDays) -> tuple[Column, Column]:
     """The arrival unit that ended an alert's episode, null if none did, and when the episode ended.
 
     An episode whose last window is a silence lasts until its key has a record again.
     """
-    by_time, until = longest_overlap_ms(spec), F.col("window_end")
+    # The longest time from a window's end to the end of a window that continues its episode.
+    by_time, until = spec.length_ms, F.col("window_end")
     if isinstance(spec, SessionWindows):
         return F.when(F.col("_first") & is_new, F.col("arrival_unit")), until
     if by_time is None:
         return F.lit(None).cast("date"), until
     ends_at_ms = last_instant(spec, timestamp_to_ms(until)) + F.lit(by_time)
-    if has_silences(spec):
+    if spec.has_silences:
         is_silent = F.col("record_count") == 0
         until = F.when(is_silent, F.col(NEXT_RECORD)).otherwise(until)
         ends_at_ms = F.when(until.isNotNull(), F.greatest(ends_at_ms, timestamp_to_ms(until)))
-    return F.when(F.col("_last"), ended_in(ends_at_ms)), until
+    return F.when(F.col("_last"), closed_days.ended_in(ends_at_ms)), until
 
 
-def retractions(before: DataFrame, after: DataFrame) -> DataFrame:
-    """Returns a row for each episode that a correction left without an alert.
+def corrected(
+    stored: DataFrame,
+    computed: DataFrame,
+    number: int,
+    pipeline: str,
+    windows_name: str,
+    window: Sequence[str],
+) -> DataFrame:
+    """Returns all rows that some days have once a correction is published.
+
+    Wrong rows stay, marked as retracted. Rows that hold now are added with the correction's
+    number, as is a row for each episode that has no alert left.
 
     Args:
-        before: The notifications that stood before the correction.
-        after: Those that stand after it, with the same columns.
+        stored: The rows of the days; the correction may have changed some already.
+        computed: The rows of the days as days compute them now.
+        number: The correction's number.
+        pipeline: The pipeline's name.
+        windows_name: The definition's name.
+        window: The columns that identify a window of a key.
     """
+    key = ("arrival_unit", *EPISODE, "event", *window)
+    this = F.lit(number).cast("bigint")
+    undone = F.when(~F.col("retracted_by").eqNullSafe(this), F.col("retracted_by"))
+    before = stored.where(~F.col("correction").eqNullSafe(this)).withColumn("retracted_by", undone)
+    was_standing = F.col("retracted_by").isNull() & (F.col("event") != RETRACTED)
+    stood, holds = before.where(was_standing).drop(*_HISTORY), computed.drop(*_HISTORY)
+    found = differences(stood, holds, key)
+    gone = found.where(F.col("old").isNotNull()).select(*key, F.lit(True).alias("_is_gone"))
+    retracted = F.when(was_standing & F.col("_is_gone"), this)
+    marked = (
+        join_on(before, gone, key, "left")
+        .withColumn("retracted_by", F.coalesce("retracted_by", retracted))
+        .drop("_is_gone")
+    )
+    added = found.where(F.col("new").isNotNull()).select(*key, "new.*")
+    new = added.unionByName(_retractions(stood, holds)).withColumns(
+        {"correction": this, "retracted_by": F.lit(None).cast("bigint")}
+    )
+    return marked.unionByName(with_ids(new, pipeline, windows_name, window))
+
+
+def _retractions(before: DataFrame, after: DataFrame) -> DataFrame:
+    """A row for each episode that a correction left without an alert."""
     opened = before.where(F.col("event") == OPENED)
     still = after.where(F.col("event") == OPENED).select(*EPISODE).distinct()
     return join_on(opened, still, list(EPISODE), "anti").withColumn("event", F.lit(RETRACTED))
-
-
-def standing_events(notifications: DataFrame) -> DataFrame:
-    """Filters out rows that a correction retracted, and the rows that report a retraction."""
-    return notifications.where(F.col("retracted_by").isNull() & (F.col("event") != RETRACTED))
 
 
 def with_ids(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -13,15 +12,10 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.literals import literal
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.instants import timestamp_to_ms
-from windows_pipeline.text.instants import EPOCH_DAY
+from windows_pipeline.text.instants import day_number
 
 _MOST_LITERALS = 256
 """The most arrival units and stream times that are literals of a plan; more are joined tables."""
-
-
-def day_number(day: date) -> int:
-    """The number of an arrival day: days since 1970-01-01."""
-    return (day - EPOCH_DAY).days
 
 
 def records_to_read(

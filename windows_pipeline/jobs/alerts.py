@@ -21,14 +21,13 @@ from windows_pipeline.checks.table_rules import (
 )
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental import silences
-from windows_pipeline.incremental.alerts import broken_rules, standing
+from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.incremental.arrival_units import arrival_units_frame
+from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.definition_records import passing
+from windows_pipeline.incremental.whole_episodes import WholeEpisodes
 from windows_pipeline.jobs.computed_days import computed_days_in
-from windows_pipeline.jobs.earlier_alerts import AlertedWindows, EarlierAlerts
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, published_days
-from windows_pipeline.jobs.notifications import ended_in_days, episodes_of_days, notification_rows
-from windows_pipeline.jobs.unfinished_batch import logged_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import differences
@@ -101,51 +100,30 @@ class AlertsJob(WindowsJob):
                 StagedTable(table, small_frame(spark, [], table.schema)) for table in self.tables
             ]
             return Stage(tables, [])
-        table, episodes, *notified = self.tables
-        raised = cache_rows(self.raise_alerts(final))
-        arrivals = self.arrivals(log)
-        rows = self.definition_records(logged_rows(self.source.raw_events.read(spark), log))
-        cached, of_runs = [raised], []
+        definition, arrivals = self.definition, self.arrivals(log)
+        notifies = self.notifications is not None
+        raised = cache_rows(definition.raise_alerts(final))
+        records = passing(self.logged_records(spark, log))
+        cached, alerts, episodes, happened = [raised], [], [], []
         for run in _runs_of(days):
-            notifies = self.notifications is not None
-            earlier = EarlierAlerts(
-                self._alerted_windows, notifies, passing(rows), arrivals, run, raised, final
-            )
-            of_runs.append(cache_rows(earlier.joined()))
-        every = [
-            joined.where(in_arrival_units(days)).drop(silences.NEXT_RECORD) for joined in of_runs
-        ]
+            closed = ClosedDays.of(arrivals.arrival_units(run), definition.spec.close_delay_ms)
+            whole = WholeEpisodes(definition, notifies, records, arrivals, run, raised, final)
+            joined = cache_rows(whole.joined())
+            cached.append(joined)
+            alerts.append(joined.where(in_arrival_units(days)).drop(silences.NEXT_RECORD))
+            episodes.append(definition.episodes(joined, run, closed))
+            if notifies:
+                happened.append(definition.notifications(joined, in_arrival_units(run), closed))
         null = F.lit(None).cast("bigint")
-        alerts = reduce(DataFrame.unionByName, every)
-        never_corrected = alerts.withColumns({"correction": null, "retracted_by": null})
-        runs = [
-            (joined, run, arrivals.arrival_units(run))
-            for joined, run in zip(of_runs, _runs_of(days), strict=True)
+        never_corrected = {"correction": null, "retracted_by": null}
+        rows = [
+            reduce(DataFrame.unionByName, alerts).withColumns(never_corrected),
+            reduce(DataFrame.unionByName, episodes),
         ]
-        listed = (episodes_of_days(self, *each) for each in runs)
-        staged = [
-            StagedTable(table, never_corrected),
-            StagedTable(episodes, reduce(DataFrame.unionByName, listed)),
-        ]
-        if notified:
-            happened = [
-                notification_rows(self, joined, in_arrival_units(run), ended_in_days(self, units))
-                for joined, run, units in runs
-            ]
-            of_days = cache_rows(reduce(DataFrame.unionByName, happened))
-            staged.append(StagedTable(notified[0], of_days))
-            cached.append(of_days)
-        return Stage(staged, [*cached, *of_runs])
-
-    @property
-    def _alerted_windows(self) -> AlertedWindows:
-        names = self.window_tables.final_windows.schema.names
-        columns = [name for name in names if name != "arrival_unit"]
-        return AlertedWindows(self.windows.spec, self.aggregates, self.rules, columns, self.tuning)
-
-    def raise_alerts(self, final: DataFrame) -> DataFrame:
-        """Returns an alert for each rule that a final window breaks."""
-        return broken_rules(final, self.rules)
+        if notifies:
+            rows.append(cache_rows(reduce(DataFrame.unionByName, happened)))
+            cached.append(rows[-1])
+        return Stage(list(map(StagedTable, self.tables, rows)), cached)
 
     def check_batches(
         self,

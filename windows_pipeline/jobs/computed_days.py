@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
 from windows_pipeline.incremental.arrival_units import Arrivals, arrivals_of
-from windows_pipeline.incremental.definition_records import definition_records, passing
+from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import computed_days
@@ -121,7 +121,7 @@ def dependent_days(
         for day in later:
             if len({str(arrivals.timeline.arrival_unit(day)) for arrivals in before_and_after}) > 1:
                 found.add(day)
-        records = passing(definition_records(raw_events, windows, pipeline.source))
+        records = Definition(pipeline, name).records(raw_events)
         for arrivals in before_and_after:
             found |= _readers(arrivals, records, later, changed)
     return found

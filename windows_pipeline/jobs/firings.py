@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
-from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Resumed
+from windows_pipeline.arrival.merge import BEFORE_ALL, Merge
 from windows_pipeline.checks.firing_rules import (
     closed_checks,
     early_warning_checks,
@@ -26,17 +26,15 @@ from windows_pipeline.checks.recounts.firings import (
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.windows.firing_trigger import FiringTrigger
-from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
+from windows_pipeline.engine.firings.kernel import AFTER
 from windows_pipeline.incremental.arrival_units import gapless_days_frame
-from windows_pipeline.incremental.early_warnings import early_warnings
-from windows_pipeline.incremental.firings import Positions, arrival_unit_firings
-from windows_pipeline.incremental.processed import FiringFunction
-from windows_pipeline.incremental.records import day_number
+from windows_pipeline.incremental.firings import Positions
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.storage.instants import ms_to_timestamp, with_instants, with_milliseconds
+from windows_pipeline.storage.instants import with_milliseconds
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import FiringTables, computed_days, firing_tables
+from windows_pipeline.text.instants import day_number
 
 
 class FiringsJob(WindowsJob):
@@ -55,16 +53,6 @@ class FiringsJob(WindowsJob):
         trigger = self.windows.trigger
         assert trigger is not None  # noqa: S101  as above
         return trigger
-
-    @property
-    def warning_table(self) -> Table | None:
-        """The table of early warnings, if the definition has alert rules."""
-        return self.firing_tables.early_warnings if self.windows.alerts else None
-
-    @property
-    def function(self) -> FiringFunction:
-        """The function that turns firings into rows, if the definition has one."""
-        return FiringFunction(self.windows, self.keyed_source)
 
     @property
     def inputs(self) -> list[Table]:
@@ -118,56 +106,17 @@ class FiringsJob(WindowsJob):
             day_number(arrival_unit.day): _positions(merge, arrival_unit.day)
             for arrival_unit in arrivals.arrival_units(days)
         }
-        found = cache_rows(self.fired(records, reached, merge.resumed, came_with))
-        fired = self.function.without_records(found)
-        rows, cached = [fired.where("_is_new")], [found]
-        if self.warning_table is not None:
-            final = self.window_tables.final_windows.of_arrival_units(spark, days)
-            warnings = cache_rows(early_warnings(fired, with_milliseconds(final), self.rules))
-            rows.append(warnings)
-            cached.append(warnings)
-        elif self.firing_tables.early_warnings is not None:
-            rows.append(small_frame(spark, [], self.firing_tables.early_warnings.schema))
-        if self.firing_tables.processed is not None:
-            processed = cache_rows(self.function.rows_of(found.where("_is_new")))
-            rows.append(processed)
-            cached.append(processed)
-        return Stage(list(map(StagedTable, self.tables, rows)), cached)
-
-    def fired(
-        self,
-        records: DataFrame,
-        positions: Mapping[int, Positions],
-        resumed: Sequence[Resumed],
-        came_with: Column,
-    ) -> DataFrame:
-        """The firings of some computed days, as rows of the table; see `arrival_unit_firings`.
-
-        If there are rules, earlier firings of the same windows are returned, too: a window's
-        warning belongs to its first firing that breaks the rule. If a function takes the records
-        of panes, these are returned, too; see `FiringFunction`.
-        """
-        trigger = self.trigger.spec
-        firing = FiringSpec(trigger.fitted(self.windows.spec), trigger)
-        fired = arrival_unit_firings(
-            records,
-            firing,
-            self.function.with_records(self.aggregates),
-            positions,
-            resumed,
-            came_with,
-            with_earlier=self.warning_table is not None,
-            tuning=self.tuning,
-        )
-        return with_instants(fired).withColumns(
-            {
-                "stream_time": ms_to_timestamp("_stream_time_ms"),
-                "fired_after": F.col(f"{AFTER}offset"),
-                # A partition's offsets repeat from day to day, so all three identify a record.
-                "fired_after_arrival_unit": F.col(f"{AFTER}arrival_unit"),
-                "fired_after_partition": F.col(f"{AFTER}source_partition"),
-            }
-        )
+        fired = cache_rows(self.definition.fire(records, reached, merge.resumed, came_with))
+        final = self.window_tables.final_windows.of_arrival_units(spark, days)
+        found = self.definition.firing_rows(fired, with_milliseconds(final))
+        others, table = [], self.firing_tables.early_warnings
+        if table is not None:  # a definition without rules warns of nothing
+            others.append(found.early_warnings or small_frame(spark, [], table.schema))
+        if found.processed is not None:
+            others.append(found.processed)
+        cached = list(map(cache_rows, others))
+        rows = [found.firings, *cached]
+        return Stage(list(map(StagedTable, self.tables, rows)), [fired, *cached])
 
     def check_batches(
         self,
@@ -192,7 +141,7 @@ class FiringsJob(WindowsJob):
             Batch("closed", closed, closed_checks(self.trigger)),
         ]
         if self.firing_tables.early_warnings is not None:
-            warnings = with_their_results(rows[1], fired, final, self.rules)
+            warnings = with_their_results(rows[1], fired, final, self.definition.rules)
             batches.append(Batch("early_warnings", warnings, self._warning_checks))
         if self.firing_tables.processed is not None:
             made = with_their_firing(rows[-1], fired)

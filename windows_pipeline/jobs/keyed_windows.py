@@ -22,12 +22,8 @@ from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.arrival_units import arrival_units_frame
 from windows_pipeline.incremental.definition_records import passing
-from windows_pipeline.incremental.late import late_records
-from windows_pipeline.incremental.windows import arrival_unit_windows
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, publish_in_order
-from windows_pipeline.jobs.unfinished_batch import logged_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import differences
 from windows_pipeline.storage.instants import with_instants, with_milliseconds
@@ -64,25 +60,12 @@ class KeyedWindowsJob(WindowsJob):
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_unfinished(spark, log)
-        records = self.in_shards(self.raw_records(spark, days, log))
-        closings = self.arrivals(log).closings(days)
-        computed = cache_rows(self._computed(records, closings))
-        values = list(self.keyed_source.values)
-        late = late_records(records, computed, self.windows.spec, values, list(closings))
-        late = cache_rows(late)
-        rows = [self._windows_in(computed), late, self.failed_in(spark, computed)]
+        definition, closings = self.definition, self.arrivals(log).closings(days)
+        records = definition.cut(self.raw_records(spark, days, log))
+        computed = cache_rows(definition.compute(records, closings))
+        late = cache_rows(definition.late_records(records, computed, list(closings)))
+        rows = [self._windows_in(computed), late, definition.failed_windows(computed)]
         return Stage(list(map(StagedTable, self.tables, rows)), [computed, late])
-
-    def _computed(self, records: DataFrame, closings: dict[int, Closing]) -> DataFrame:
-        """The windows of some computed days, and the days' records that no window counts."""
-        return arrival_unit_windows(
-            records,
-            self.windows.spec,
-            self.aggregates,
-            closings,
-            only_closed=not self.windows.partial_results,
-            tuning=self.tuning,
-        )
 
     def _windows_in(self, computed: DataFrame) -> DataFrame:
         """Computed windows as rows of keyed_windows."""
@@ -106,13 +89,13 @@ class KeyedWindowsJob(WindowsJob):
                 keyed = _not_outgrown(keyed)
         spec = self.windows.spec
         arrivals = self.arrivals(log)
-        raw = self.definition_records(logged_rows(self.source.raw_events.read(spark), log))
+        raw = self.logged_records(spark, log)
         records = passing(arrivals.records(raw, days))
         stored = with_milliseconds(keyed)
         if isinstance(spec, GracedRows):
             recounted = recount_rows(records, stored, spec, arrivals.closings(days))
         else:
-            recounted = recount_windows(records, stored, spec, self.tuning)
+            recounted = recount_windows(records, stored, spec, self.definition.tuning)
         checks = window_checks(self.windows)
         judged = with_verdicts(recounted, checks, *OF_ACCOUNTS)
         arrival_units = arrival_units_frame(spark, arrivals, days)
@@ -164,8 +147,9 @@ class KeyedWindowsJob(WindowsJob):
 
         For a stream only closed windows: an open window stands in the last day of its micro-batch.
         """
-        records = self.in_shards(self.raw_records(spark, days, log))
-        again = self._windows_in(self._computed(records, self.arrivals(log).closings(days)))
+        records = self.definition.cut(self.raw_records(spark, days, log))
+        closings = self.arrivals(log).closings(days)
+        again = self._windows_in(self.definition.compute(records, closings))
         stored = rows[0]
         if is_of_stream(log):
             again, stored = again.where("closed"), _latest(stored).where("closed")

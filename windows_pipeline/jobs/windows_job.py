@@ -8,23 +8,18 @@ from datetime import date
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
-from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.config import BoundAggregates, Pipeline, Source, Windows
-from windows_pipeline.engine.record_shards import in_record_shards
-from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
-from windows_pipeline.incremental.alerts import RuleSql
+from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.incremental.arrival_units import Arrivals, Facts, arrivals_of, day_facts
-from windows_pipeline.incremental.definition_records import definition_records, passing
+from windows_pipeline.incremental.definition import Definition
+from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.jobs.computed_days import computed_through_ms
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError, unfinished_correction
 from windows_pipeline.jobs.job import RowCounts
 from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.jobs.unfinished_batch import logged_rows, require_finished_batch
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.instants import with_instants
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
     SourceTables,
@@ -32,20 +27,6 @@ from windows_pipeline.storage.tables import (
     source_tables,
     window_tables,
 )
-from windows_pipeline.tuning import Tuning
-from windows_pipeline.windows import PipelineWindows, SessionWindows
-
-_LEAST_LOOK_BACKS = 4
-"""With shards this long, the three look-backs that a recount needs lie in one neighbour."""
-
-
-def cut_for_windows(records: DataFrame, spec: PipelineWindows, tuning: Tuning) -> DataFrame:
-    """Cuts the records of sessions into record shards; leaves other windows' records whole.
-
-    The shards serve both the windows and the late records. Records of other windows are cut when
-    these windows are computed.
-    """
-    return in_record_shards(records, spec, tuning) if isinstance(spec, SessionWindows) else records
 
 
 @dataclass(frozen=True)
@@ -70,26 +51,9 @@ class WindowsJob:
         return self.pipeline.windows[self.windows_name]
 
     @property
-    def keyed_source(self) -> Source:
-        """The source with the definition's key."""
-        return self.windows.keyed(self.pipeline.source)
-
-    @property
-    def tuning(self) -> Tuning:
-        """How records are cut into shards: with one key for all records, into smaller shards."""
-        tuning = self.settings.tuning
-        if self.keyed_source.key_columns:
-            return tuning
-        least = min(tuning.least_shard_look_backs, _LEAST_LOOK_BACKS)
-        return replace(tuning, least_shard_look_backs=least, one_key=True)
-
-    def in_shards(self, records: DataFrame) -> DataFrame:
-        """See `cut_for_windows`."""
-        return cut_for_windows(records, self.windows.spec, self.tuning)
-
-    def definition_records(self, raw_events: DataFrame) -> DataFrame:
-        """The records by the definition's key, marked by its filter."""
-        return definition_records(raw_events, self.windows, self.pipeline.source)
+    def definition(self) -> Definition:
+        """The definition, which computes the rows."""
+        return Definition(self.pipeline, self.windows_name, self.settings.tuning)
 
     @property
     def source(self) -> SourceTables:
@@ -128,42 +92,7 @@ class WindowsJob:
     @property
     def result_columns(self) -> dict[str, str]:
         """The types of the windows' results, by column."""
-        return self.windows.result_columns(self.pipeline.source)
-
-    @property
-    def aggregates(self) -> BoundAggregates:
-        """The aggregates, with the columns that they take of the source's records."""
-        return self.windows.bound_aggregates(self.pipeline.source)
-
-    @property
-    def rules(self) -> dict[str, RuleSql]:
-        """The alert rules as SQL for Spark."""
-        columns = self.result_columns
-        return {
-            name: RuleSql(self.windows.breaking_sql(rule, columns), rule.severity_sql(columns).sql)
-            for name, rule in self.windows.alerts.items()
-        }
-
-    def failed_in(self, spark: SparkSession, computed: DataFrame) -> DataFrame:
-        """The failed aggregates of closed windows, as rows of failed_windows (rule G3).
-
-        Args:
-            spark: The session.
-            computed: The windows, with `closed` and `failed`.
-        """
-        schema = self.window_tables.failed_windows.schema
-        messages = self.windows.failure_messages(self.result_columns)
-        if not messages:
-            return small_frame(spark, [], schema)
-        failed = computed.where(F.col("closed") & (F.size("failed") > 0))
-        named = with_instants(failed) if "arrival_unit" not in failed.columns else failed
-        named = named.withColumn("aggregate", F.explode("failed"))
-        message = F.lit(None).cast("string")
-        for name, text in messages.items():
-            message = F.when(F.col("aggregate") == F.lit(name), text).otherwise(message)
-        if REASONS in named.columns:
-            message = F.coalesce(reason_of(F.col("aggregate")), message)
-        return named.withColumn("message", message).select(*schema.names)
+        return self.definition.result_columns
 
     def refuse_while_correcting(self, spark: SparkSession) -> None:
         """Refuses to write while a correction of these windows is not finished.
@@ -210,6 +139,10 @@ class WindowsJob:
         """
         return passing(self.marked_records(spark, days, log))
 
+    def logged_records(self, spark: SparkSession, log: ArrivalLog) -> DataFrame:
+        """All records of raw_events that the log has, marked by the definition's filter."""
+        return self.definition.marked_records(logged_rows(self.source.raw_events.read(spark), log))
+
     def marked_records(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog
     ) -> DataFrame:
@@ -219,7 +152,7 @@ class WindowsJob:
             RawRowsMissingError: raw_events lacks some of these records.
         """
         arrivals, raw = self.arrivals(log), self.source.raw_events
-        rows = self.definition_records(logged_rows(raw.read(spark), log))
+        rows = self.logged_records(spark, log)
         reads = arrivals.reads(rows, days)
         require_raw_rows(spark, self.pipeline, raw, log, {read.arrival_unit for read in reads})
         return arrivals.records_of(rows, days, reads)

@@ -27,7 +27,6 @@ from windows_pipeline.query.tables.readable import ReadableTable
 from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.text.instants import EPOCH
 from windows_pipeline.text.values import key_text, short
-from windows_pipeline.windows import has_silences
 
 MOST_ROWS = 500_000
 """The most rows that are read: those of the newest arrival days."""
@@ -218,7 +217,7 @@ def with_silences(
         windows: The definition.
     """
     counts = rows["record_count"].to_pylist()
-    if not has_silences(windows.spec) or 0 not in counts:
+    if not windows.spec.has_silences or 0 not in counts:
         return rows
     columns = [python_values(rows[name]) for name in ("rule", "key", "episode_start")]
     severities = python_values(rows["severity"])

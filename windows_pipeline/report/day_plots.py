@@ -19,7 +19,6 @@ from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import caught_text, read_lateness, read_sizes
 from windows_pipeline.report.strips import strip_of_day
 from windows_pipeline.storage.catalog import source_tables, window_tables
-from windows_pipeline.windows import has_silences
 
 
 class SourcePlots:
@@ -99,7 +98,7 @@ class WindowPlots:
         if not strips:
             silences = (
                 " The checks of the rules list silences that began on earlier days."
-                if has_silences(self._windows.spec)
+                if self._windows.spec.has_silences
                 else ""
             )
             return f"No window that this day closed broke a rule.{silences}"

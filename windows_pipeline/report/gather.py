@@ -187,7 +187,7 @@ def _around(
 ) -> tuple[tuple[Episode, Strip], ...]:
     """The windows around the worst episodes, without episodes of rules that no longer exist."""
     numbers = numeric_columns(pipeline, windows)
-    length_ms = getattr(windows.spec, "length_ms", 0)
+    length_ms = windows.spec.length_ms or 0
     known = (episode for episode in episodes.found if episode.rule in windows.alerts)
     return tuple(
         (

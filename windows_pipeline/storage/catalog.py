@@ -12,7 +12,6 @@ from typing import Generic, TypeVar
 from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.config.definition import table_definition
 from windows_pipeline.storage import schemas
-from windows_pipeline.windows import SessionWindows
 
 T = TypeVar("T")
 
@@ -277,7 +276,7 @@ def firing_tables(
             "window_end",
             *by_key,
         )
-    if isinstance(windows.spec, SessionWindows):
+    if not windows.spec.keeps_bounds:
         return FiringTablesOf(firings, None, processed)
     early_warnings = table(
         "early_warnings",

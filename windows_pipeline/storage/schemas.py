@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from windows_pipeline.config import Source, Windows
-from windows_pipeline.windows import TimeWindows
 
 
 class TableColumn(NamedTuple):
@@ -377,7 +376,7 @@ def processed_columns(source: Source, windows: Windows) -> Columns:
 
 def _window(windows: Windows, of: str = "") -> Iterable[TableColumn]:
     """The bounds of a window and, for row windows, the columns that identify the row."""
-    is_exclusive = isinstance(windows.spec, TimeWindows)
+    is_exclusive = windows.spec.excludes_end
     end = "first instant after the window" if is_exclusive else "last instant of the window"
     yield TableColumn("window_start", "timestamp", f"{of}first instant of the window")
     yield TableColumn("window_end", "timestamp", f"{of}{end}")

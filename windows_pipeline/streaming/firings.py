@@ -9,14 +9,14 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.merge import Merge, Resumed
 from windows_pipeline.engine.firings.kernel import AFTER
-from windows_pipeline.incremental.early_warnings import early_warnings
+from windows_pipeline.incremental.closed_days import first_arrival_unit
+from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.incremental.firings import Positions, position_column
-from windows_pipeline.incremental.first_arrival_unit import first_arrival_unit
-from windows_pipeline.incremental.records import day_number
-from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.storage.fetched_rows import FetchedRows
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import FiringTables
 from windows_pipeline.streaming.scope import BatchScope
+from windows_pipeline.text.instants import day_number
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,16 @@ class BatchFirings:
     """The firings of a window definition in a micro-batch.
 
     Attributes:
-        job: The definition and its tables.
+        definition: The definition.
+        tables: Its tables of firings.
         batch: The micro-batch's number.
         scope: The arrival units and close times of the micro-batch.
         before: The merge of the source partitions as it was before the micro-batch.
         after: The merge as it is after the micro-batch.
     """
 
-    job: FiringsJob
+    definition: Definition
+    tables: FiringTables
     batch: int
     scope: BatchScope
     before: Merge
@@ -51,22 +53,21 @@ class BatchFirings:
         Returns:
             For each table, the rows to append and their number.
         """
-        job = self.job
         came_with = F.col(f"{AFTER}batch") == F.lit(self.batch)
         around = Positions(self.before.position, self.after.position)
         positions = {day_number(self.scope.arrival_units[-1]): around}
-        found = job.fired(records, positions, self._resumed(from_ms), came_with)
+        fired = self.definition.fire(records, positions, self._resumed(from_ms), came_with)
         # Without a checkpoint each further query would analyze the whole plan again.
-        whole = found.withColumn("arrival_unit", self._arrival_unit()).localCheckpoint()
-        fired = job.function.without_records(whole)
-        new = fired.where("_is_new")
-        appends = [(job.firing_tables.firings, new, new.count())]
-        if job.warning_table is not None:
-            warnings = early_warnings(fired, closed.frame, job.rules).localCheckpoint()
-            appends.append((job.warning_table, warnings, warnings.count()))
-        if job.firing_tables.processed is not None:
-            rows = job.function.rows_of(whole.where("_is_new")).localCheckpoint()
-            appends.append((job.firing_tables.processed, rows, rows.count()))
+        fired = fired.withColumn("arrival_unit", self._arrival_unit()).localCheckpoint()
+        found = self.definition.firing_rows(fired, closed.frame)
+        appends = [(self.tables.firings, found.firings, found.firings.count())]
+        for table, rows in (
+            (self.tables.early_warnings, found.early_warnings),
+            (self.tables.processed, found.processed),
+        ):
+            if table is not None and rows is not None:
+                computed = rows.localCheckpoint()
+                appends.append((table, computed, computed.count()))
         return appends
 
     def _resumed(self, from_ms: int) -> list[Resumed]:

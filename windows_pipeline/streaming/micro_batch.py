@@ -21,7 +21,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.literals import literal
-from windows_pipeline.jobs.alerts import AlertsJob
+from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.jobs.quarantine import QuarantinedFile, quarantine_rows
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import require_none
@@ -30,7 +30,13 @@ from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import SourceTables, source_tables
+from windows_pipeline.storage.tables import (
+    SourceTables,
+    firing_tables,
+    notifications,
+    source_tables,
+    window_tables,
+)
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import BatchRecords
 from windows_pipeline.streaming.log_state import LogState, log_rows
@@ -242,12 +248,22 @@ class MicroBatch:
     def _windows(
         self, fresh: DataFrame, row_count: int, before: LogState, after: LogState
     ) -> dict[str, BatchWindows]:
-        jobs = {
-            name: AlertsJob(self.pipeline, name, self.settings) for name in self.pipeline.windows
-        }
+        pipeline, warehouse = self.pipeline, self.settings.warehouse
         return {
-            name: BatchWindows(job, self.number, fresh, row_count, before, after, self.append)
-            for name, job in jobs.items()
+            name: BatchWindows(
+                Definition(pipeline, name, self.settings.tuning),
+                self._tables,
+                window_tables(pipeline, name, warehouse),
+                self.number,
+                fresh,
+                row_count,
+                before,
+                after,
+                notifications(pipeline, name, warehouse),
+                firing_tables(pipeline, name, warehouse),
+                self.append,
+            )
+            for name in pipeline.windows
         }
 
     def _log(self, spark: SparkSession, arrival_log: Table, rows: list[LogRow]) -> None:

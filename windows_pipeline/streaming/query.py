@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog, is_mixed, read_log
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.alerts import AlertsJob
+from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.jobs.quarantine import quarantined
 from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.jobs.unfinished_batch import (

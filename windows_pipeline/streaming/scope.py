@@ -7,6 +7,7 @@ from datetime import date
 
 from windows_pipeline.arrival.log import arrived_parts
 from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline, close_ms
+from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.streaming.log_state import LogState
@@ -19,15 +20,17 @@ class BatchScope:
     Attributes:
         timeline: All arrival units up to and including the micro-batch's.
         arrival_units: The micro-batch's arrival days, in order; windows are computed for the last.
-        closing: The close times before and after the micro-batch.
-        closed_by: The arrival days, but the last, that advanced the watermark, each with the close
-            time after it.
+        closed_days: The close times before the micro-batch and after each of its arrival days.
     """
 
     timeline: Timeline
     arrival_units: tuple[date, ...]
-    closing: Closing
-    closed_by: tuple[tuple[date, int], ...]
+    closed_days: ClosedDays
+
+    @property
+    def closing(self) -> Closing:
+        """The close times before and after the micro-batch."""
+        return self.closed_days.closing
 
     @property
     def with_records(self) -> set[date]:
@@ -67,14 +70,11 @@ def scope_of(
     """
     timeline = build_timeline(arrived_parts(after.log), first_day, idle_after_ms)
     arrival_units = tuple(sorted({row.arrival_unit for row in after.log if row.batch == batch}))
-    closing = Closing(
-        close_ms(before.watermark_ms, delay_ms), close_ms(after.watermark_ms, delay_ms)
-    )
-    earlier = set(arrival_units[:-1])
-    closed_by = tuple(
-        (arrival_unit.day, close_ms(arrival_unit.watermark_after_ms, delay_ms))
-        for arrival_unit in timeline.arrival_units
-        if arrival_unit.day in earlier
-        and arrival_unit.watermark_after_ms > arrival_unit.watermark_before_ms
-    )
-    return BatchScope(timeline, arrival_units, closing, closed_by)
+    after_ms = {
+        unit.day: close_ms(unit.watermark_after_ms, delay_ms)
+        for unit in timeline.arrival_units
+        if unit.day in arrival_units[:-1]
+    }
+    after_ms[arrival_units[-1]] = close_ms(after.watermark_ms, delay_ms)
+    closed_days = ClosedDays(close_ms(before.watermark_ms, delay_ms), after_ms)
+    return BatchScope(timeline, arrival_units, closed_days)

@@ -15,11 +15,12 @@ from pyspark.sql import functions as F
 from windows_pipeline.engine.literals import coarse_from_ms, literal
 from windows_pipeline.incremental import silences
 from windows_pipeline.incremental.alerts import EPISODE, standing
-from windows_pipeline.jobs.alerts import AlertsJob
+from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
+from windows_pipeline.storage.tables import WindowTables
 from windows_pipeline.windows import SlidingWindows
 
 
@@ -28,13 +29,15 @@ class SilencesBefore:
     """The silences before a micro-batch.
 
     Attributes:
-        job: The definition; silences are windows.
+        definition: The definition; silences are windows.
+        tables: Its tables.
         closed: `SEEN` of the windows that the micro-batch closed; computed already.
         is_earlier: Whether a window was closed before the micro-batch.
         closing: The close times before and after the micro-batch.
     """
 
-    job: AlertsJob
+    definition: Definition
+    tables: WindowTables
     closed: DataFrame
     is_earlier: Column
     closing: Closing
@@ -66,7 +69,7 @@ class SilencesBefore:
     @cached_property
     def _near_ms(self) -> int:
         """A window's length before the micro-batch."""
-        spec = self.job.windows.spec
+        spec = self.definition.spec
         assert isinstance(spec, SlidingWindows)  # noqa: S101  only these have silences
         return self.closing.before_ms - spec.length_ms
 
@@ -78,7 +81,7 @@ class SilencesBefore:
     def _closed_since(self, since_ms: int) -> DataFrame:
         """`SEEN` of the final windows that end at a time or later, before the micro-batch."""
         spark = self.closed.sparkSession
-        final = self.job.window_tables.final_windows.read(spark, since_ms=since_ms)
+        final = self.tables.final_windows.read(spark, since_ms=since_ms)
         end_ms = timestamp_to_ms("window_end")
         is_since = end_ms >= literal(since_ms, end_ms)
         coarse_ms = coarse_from_ms(since_ms, self.closing.after_ms)  # lets Spark skip files
@@ -88,7 +91,7 @@ class SilencesBefore:
     def _alerts(self, since_ms: int | None = None) -> DataFrame:
         """The standing alerts of earlier micro-batches."""
         spark = self.closed.sparkSession
-        stored = self.job.window_tables.alerts.read(spark, since_ms=since_ms)
+        stored = self.tables.alerts.read(spark, since_ms=since_ms)
         return standing(stored).where(self.is_earlier)
 
     def _windows_after(self, silent: DataFrame) -> DataFrame:

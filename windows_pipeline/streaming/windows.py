@@ -16,24 +16,21 @@ from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_i
 from windows_pipeline.engine.literals import coarse_from_ms, literal
 from windows_pipeline.engine.windows import PARTLY_LATE
 from windows_pipeline.incremental.aggregated_values import REASONS
-from windows_pipeline.incremental.alerts import standing, with_episodes
+from windows_pipeline.incremental.alerts import standing
+from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.incremental.definition_records import passing
-from windows_pipeline.incremental.first_arrival_unit import first_arrival_unit
-from windows_pipeline.incremental.late import late_records
-from windows_pipeline.incremental.lookback import lookback_from_ms, needs_records
-from windows_pipeline.incremental.records import day_number, records_to_read
-from windows_pipeline.incremental.windows import arrival_unit_windows
-from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.jobs.firings import FiringsJob
+from windows_pipeline.incremental.records import records_to_read
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.fetched_rows import FetchedRows, fetched_rows
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms, with_instants
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import FiringTables, SourceTables, WindowTables
 from windows_pipeline.streaming.episodes import BatchEpisodes
 from windows_pipeline.streaming.firings import BatchFirings
 from windows_pipeline.streaming.log_state import LogState
 from windows_pipeline.streaming.scope import BatchScope, scope_of
-from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows, has_silences
+from windows_pipeline.text.instants import day_number
+from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 Append = Callable[[Table, DataFrame | pa.Table, int, int], None]
 """Appends rows of a micro-batch to a table; takes table, rows, micro-batch and row count."""
@@ -89,50 +86,51 @@ class BatchWindows:
     """The windows of a definition in a micro-batch.
 
     Attributes:
-        job: The definition and its tables.
+        definition: The definition.
+        source: The tables of the pipeline's source.
+        tables: The definition's tables.
         batch: The micro-batch's number.
         fresh: The micro-batch's records, as rows of raw_events; computed already.
         record_count: The number of records in `fresh`.
         before: The state of the log before the micro-batch.
         after: The state of the log with the micro-batch.
+        notifications: The table of what happened to episodes; None if the pipeline notifies nobody.
+        firings: The tables of firings; None without a trigger.
         append: Appends rows to a table.
     """
 
-    job: AlertsJob
+    definition: Definition
+    source: SourceTables
+    tables: WindowTables
     batch: int
     fresh: DataFrame
     record_count: int
     before: LogState
     after: LogState
+    notifications: Table | None = None
+    firings: FiringTables | None = None
     append: Append = Table.append
 
     def compute(self) -> ComputedBatch:
         """Computes the windows; returns the tasks that append their rows."""
-        windows = self.job.windows
+        windows, closing = self.definition.windows, self._scope.closing
         marked = self._records()
-        records = self.job.in_shards(passing(marked))
+        records = self.definition.cut(passing(marked))
         wanted = records
         if not (windows.partial_results or isinstance(windows.spec, (SessionWindows, GracedRows))):
             # A session that extends beyond the close time is open, so all its records are needed;
             # rows with a grace are counted in order of arrival.
             time_ms = F.col("_event_time_ms")
-            wanted = records.where(time_ms < literal(self._scope.closing.after_ms, time_ms))
-        found_windows = arrival_unit_windows(
-            wanted,
-            windows.spec,
-            self.job.aggregates,
-            {self._computed_day: self._scope.closing},
-            only_closed=not windows.partial_results,
-            tuning=self.job.tuning,
-        )
+            wanted = records.where(time_ms < literal(closing.after_ms, time_ms))
+        computed = self.definition.compute(wanted, {self._computed_day: closing})
         late_on_arrival = self._late_on_arrival(records)
-        fetched, late_counts = self._fetched(self._as_rows(found_windows), late_on_arrival)
+        fetched, late_counts = self._fetched(self._as_rows(computed), late_on_arrival)
         found = self._found(fetched, late_counts)
         closed = fetched.where("closed")
         keyed, in_keyed = closed, found.closed
         if windows.partial_results:
             keyed, in_keyed = fetched.known("record_count"), found.windows
-        tables = self.job.window_tables
+        tables = self.tables
         appends: list[Appended] = [
             (tables.keyed_windows, keyed.rows, in_keyed),
             (tables.final_windows, closed.rows, found.closed),
@@ -143,22 +141,23 @@ class BatchWindows:
             appends.append(
                 (tables.alerts, self._alerts(fetched.known(_BROKEN).frame), found.alerts)
             )
-        notified, closing = self.job.notifications, self._scope.closing
-        silent = has_silences(windows.spec)
+        silent = windows.spec.has_silences
         if windows.alerts and (closing.after_ms > closing.before_ms or silent):
             of_batch = self._episodes(fetched.known(_BROKEN).frame, closed.frame)
             if found.alerts or silent:
                 listed = of_batch.episodes()
                 (row_count,) = listed.totals(["rule"], [])
                 appends.append((tables.episodes, listed.rows, row_count))
-            if notified is not None:
-                happened = of_batch.notifications(self._closing_arrival_unit)
-                appends.append((notified, happened, happened.count()))
+            if self.notifications is not None:
+                happened = of_batch.notifications()
+                appends.append((self.notifications, happened, happened.count()))
         if found.failed:
-            failed = self._failed(fetched.where(_FAILED).frame)
+            rows = fetched.where(_FAILED).frame
+            failed = self.definition.failed_windows(rows).localCheckpoint()
             appends.append((tables.failed_windows, failed, failed.count()))
-        if windows.trigger is not None:
-            appends += self._firings.compute(marked, self._from_ms, closed)
+        if self.firings is not None:
+            fires = self._fires(self.firings)
+            appends += fires.compute(marked, self._from_ms, closed)
         late = dropped - found.late.outside_windows
         tasks = [append_of(*rows, self.batch, self.append) for rows in appends if rows[-1]]
         return ComputedBatch(tasks, late, found.failed, found.undecided)
@@ -166,13 +165,13 @@ class BatchWindows:
     @property
     def earlier_records(self) -> int:
         """The most earlier records that the micro-batch reads; 0 if only a query can count them."""
-        if needs_records(self.job.windows.spec):
+        if self.definition.needs_records:
             return 0
-        return self.job.source.raw_events.rows_since(self.fresh.sparkSession, self._from_ms)
+        return self.source.raw_events.rows_since(self.fresh.sparkSession, self._from_ms)
 
     @cached_property
     def _scope(self) -> BatchScope:
-        pipeline, delay_ms = self.job.pipeline, self.job.windows.spec.close_delay_ms
+        pipeline, delay_ms = self.definition.pipeline, self.definition.spec.close_delay_ms
         first_day, idle_after_ms = pipeline.partitions.start, pipeline.source.idle_after
         return scope_of(self.before, self.after, self.batch, delay_ms, first_day, idle_after_ms)
 
@@ -181,13 +180,11 @@ class BatchWindows:
         """The number of the last day of the micro-batch, for which its windows are computed."""
         return day_number(self._scope.arrival_units[-1])
 
-    @property
-    def _firings(self) -> BatchFirings:
-        job = FiringsJob(self.job.pipeline, self.job.windows_name, self.job.settings)
+    def _fires(self, tables: FiringTables) -> BatchFirings:
         before, after = self.before.merge, self.after.merge
         assert before is not None  # noqa: S101  the stream merges if windows have a trigger
         assert after is not None  # noqa: S101
-        return BatchFirings(job, self.batch, self._scope, before, after)
+        return BatchFirings(self.definition, tables, self.batch, self._scope, before, after)
 
     def _records(self) -> DataFrame:
         """The micro-batch's records, and earlier records that its windows or late records need.
@@ -206,18 +203,18 @@ class BatchWindows:
     @cached_property
     def _new_records(self) -> DataFrame:
         """The micro-batch's records alone, for which no table is read."""
-        fresh = self.fresh.select(*self.job.source.raw_events.schema.names)
+        fresh = self.fresh.select(*self.source.raw_events.schema.names)
         return passing(self._to_read(fresh, F.lit(True)))
 
     def _to_read(self, raw: DataFrame, is_new: Column) -> DataFrame:
-        delay_ms, scope = self.job.windows.spec.close_delay_ms, self._scope
+        delay_ms, scope = self.definition.spec.close_delay_ms, self._scope
         reads = scope.reads(self._from_ms)
-        rows = self.job.definition_records(raw)
+        rows = self.definition.marked_records(raw)
         return records_to_read(rows, scope.timeline, reads, delay_ms, is_new=is_new)
 
     def _earlier(self, since_ms: int | None = None) -> DataFrame:
         """The records before the micro-batch; records before `since_ms` may be left out."""
-        raw = self.job.source.raw_events.read(self.fresh.sparkSession, since_ms=since_ms)
+        raw = self.source.raw_events.read(self.fresh.sparkSession, since_ms=since_ms)
         return raw.where(F.col("batch").isNull() | (F.col("batch") < self._number))
 
     @property
@@ -237,12 +234,12 @@ class BatchWindows:
     def _from_ms(self) -> int:
         """The event time from which on records matter to windows that are not closed."""
         before_ms = self._scope.closing.before_ms
-        spec, arrived = self.job.windows.spec, self.fresh
-        if needs_records(spec):
+        arrived = self.fresh
+        if self.definition.needs_records:
             earlier = self._earlier()
             both = earlier.unionByName(arrived.select(*earlier.columns))
-            arrived = passing(self.job.definition_records(both))
-        return lookback_from_ms(arrived, spec, [before_ms])[before_ms]
+            arrived = self.definition.records(both)
+        return self.definition.lookback_ms(arrived, [before_ms])[before_ms]
 
     def _as_rows(self, computed: DataFrame) -> DataFrame:
         """The windows as rows of keyed_windows, each in the arrival unit that closed it.
@@ -251,48 +248,41 @@ class BatchWindows:
         `_undecided`, where aggregates or rules may fail, are flags of closed windows. The rows of
         `arrival_unit_windows` for records that no window counts are included.
         """
-        job = self.job
+        definition = self.definition
         found = with_instants(computed)
-        last_ms = last_instant(job.windows.spec, F.col("_window_end_ms"))
-        arrival_unit = self._closing_arrival_unit(last_ms)
+        last_ms = last_instant(definition.spec, F.col("_window_end_ms"))
+        arrival_unit = self._scope.closed_days.closing_day(last_ms)
         placed = found.withColumns(
             {"arrival_unit": arrival_unit, "batch": literal(self.batch, F.col("record_count"))}
         )
-        schema = job.window_tables.keyed_windows.schema
+        schema = self.tables.keyed_windows.schema
         columns = {field.name: F.col(field.name).cast(field.dataType) for field in schema}
-        more = [name for name in PARTLY_LATE if name in placed.columns]
-        if REASONS in placed.columns:
-            more.append(REASONS)
-        if job.windows.trigger is not None:
+        more = [name for name in (*PARTLY_LATE, REASONS) if name in placed.columns]
+        if self.firings is not None:
             more.append("_computed_day")
         rows = placed.select(*[column.alias(name) for name, column in columns.items()], *more)
-        broken = [F.when(F.expr(rule.when), 1).otherwise(0) for rule in job.rules.values()]
+        broken = [F.when(F.expr(rule.when), 1).otherwise(0) for rule in definition.rules.values()]
         rule_count = sum(broken, F.lit(0))
         flags = {_BROKEN: F.when(F.col("closed") & (rule_count > 0), rule_count)}
-        if job.windows.failure_messages(job.result_columns):
+        if definition.windows.failure_messages(definition.result_columns):
             flags[_FAILED] = F.col("closed") & (F.size("failed") > 0)
-        undecided = job.windows.undecided_rules_sql(job.result_columns)
+        undecided = definition.windows.undecided_rules_sql(definition.result_columns)
         if undecided is not None:
             flags[_UNDECIDED] = F.col("closed") & (F.size(F.expr(undecided)) > 0)
         return rows.withColumns(flags)
 
-    def _failed(self, failed: DataFrame) -> DataFrame:
-        """The failed aggregates of closed windows, as rows of failed_windows; computed once."""
-        return self.job.failed_in(failed.sparkSession, failed).localCheckpoint()
-
     def _late_on_arrival(self, records: DataFrame) -> DataFrame:
         """The micro-batch's records that no window can count any more."""
-        spec = self.job.windows.spec
+        spec = self.definition.spec
         if isinstance(spec, SessionWindows):
-            late = late_records(records, None, spec, [], [self._computed_day])
+            late = self.definition.late_records(records, None, [self._computed_day])
             return late.select(F.lit(False).alias("is_outside_windows"))
         late = self._new_records.where(is_late(spec) | is_outside_windows(spec))
         return late.select(is_outside_windows(spec).alias("is_outside_windows"))
 
     def _fetched(self, placed: DataFrame, late: DataFrame) -> tuple[FetchedRows, _Late]:
         """Computes the windows, and counts the late records at the same time."""
-        of_job = self.job.window_tables
-        tables = (of_job.keyed_windows, of_job.final_windows)
+        tables = (self.tables.keyed_windows, self.tables.final_windows)
         may_fetch = all(
             table.fits_in_driver(placed.sparkSession, self._most_windows) for table in tables
         )
@@ -307,9 +297,9 @@ class BatchWindows:
 
         The driver holds the windows of all definitions until they are written.
         """
-        spec = self.job.windows.spec
+        spec = self.definition.spec
         of_record = -(-spec.size_ms // spec.advance_ms) if isinstance(spec, TimeWindows) else 2
-        return of_record * self.record_count * len(self.job.pipeline.windows)
+        return of_record * self.record_count * len(self.definition.pipeline.windows)
 
     def _found(self, fetched: FetchedRows, late: _Late) -> _Found:
         """Counts the rows of each table."""
@@ -323,27 +313,22 @@ class BatchWindows:
         failed, undecided = counts.get(_FAILED, 0), counts.get(_UNDECIDED, 0)
         return _Found(windows, closed, alerts, failed, undecided, sum(dropped), late)
 
-    def _closing_arrival_unit(self, last_ms: Column) -> Column:
-        """The arrival unit that closed a window with this last instant, or else the last one."""
-        closed_by = [(day, last_ms < F.lit(after_ms)) for day, after_ms in self._scope.closed_by]
-        return first_arrival_unit(closed_by, self._scope.arrival_units[-1])
-
     def _late(self, records: DataFrame, fetched: FetchedRows, found: _Found) -> DataFrame:
         """The records that no window counts, each in the arrival unit that made this final."""
-        spec = self.job.windows.spec
-        values = list(self.job.keyed_source.values)
+        spec, days = self.definition.spec, [self._computed_day]
         if isinstance(spec, (SessionWindows, GracedRows)):
             arrived = records if isinstance(spec, SessionWindows) else self._new_records
-            late = late_records(arrived, None, spec, values, [self._computed_day])
+            late = self.definition.late_records(arrived, None, days)
             return late.withColumn("arrival_unit", F.col("record_arrival_unit"))
         # Earlier records are read only if some of them are dropped with this micro-batch.
         arrived = records if found.dropped else self._new_records
         final = fetched.known(PARTLY_LATE[0]).frame.withColumn(
             "_computed_day", F.lit(self._computed_day)
         )
-        late = late_records(arrived, final, spec, values, [self._computed_day])
+        late = self.definition.late_records(arrived, final, days)
         last_ms = timestamp_to_ms("event_time") + F.lit(spec.length_ms)
-        arrival_unit = F.when(F.col("reason") == "partly_late", self._closing_arrival_unit(last_ms))
+        closed_by = self._scope.closed_days.closing_day(last_ms)
+        arrival_unit = F.when(F.col("reason") == "partly_late", closed_by)
         return late.withColumn(
             "arrival_unit", F.coalesce(arrival_unit, F.col("record_arrival_unit"))
         )
@@ -357,30 +342,32 @@ class BatchWindows:
     def _episodes(self, breaking: DataFrame, closed: DataFrame) -> BatchEpisodes:
         """The episodes of these alerts and of earlier alerts."""
         joined = self._with_earlier_alerts(breaking)
-        return BatchEpisodes(self.job, self._scope, joined, closed, self._is_earlier)
+        notifies = self.notifications is not None
+        return BatchEpisodes(
+            self.definition, self.tables, notifies, self._scope, joined, closed, self._is_earlier
+        )
 
     @property
     def _is_earlier(self) -> Column:
         """Whether an alert's window was closed before the micro-batch."""
-        last_ms = last_instant(self.job.windows.spec, timestamp_to_ms("window_end"))
+        last_ms = last_instant(self.definition.spec, timestamp_to_ms("window_end"))
         return last_ms < literal(self._scope.closing.before_ms, last_ms)
 
     def _with_earlier_alerts(self, breaking: DataFrame) -> DataFrame:
         """The alerts of closed windows and the earlier alerts that they may continue."""
-        job, before_ms = self.job, self._scope.closing.before_ms
-        spec = job.windows.spec
-        columns = [field.name for field in job.window_tables.final_windows.schema]
-        raised = job.raise_alerts(breaking.select(*columns))
+        spec, before_ms = self.definition.spec, self._scope.closing.before_ms
+        columns = self.tables.final_windows.schema.names
+        raised = self.definition.raise_alerts(breaking.select(*columns))
         from_ms = self._from_ms
-        if before_ms > NEVER_MS and not isinstance(spec, (SessionWindows, GracedRows)):
+        if before_ms > NEVER_MS and spec.length_ms is not None:
             from_ms = before_ms - spec.length_ms
         since_ms = from_ms if from_ms > NEVER_MS else None
-        earlier = standing(job.window_tables.alerts.read(breaking.sparkSession, since_ms=since_ms))
+        earlier = standing(self.tables.alerts.read(breaking.sparkSession, since_ms=since_ms))
         if since_ms is not None:
             earlier = earlier.where(F.col("window_end") >= self._not_before(from_ms))
         without_start = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
         known = earlier.where(self._is_earlier).select(*without_start.columns)
-        return with_episodes(without_start.unionByName(known), job.rules)
+        return self.definition.with_episodes(without_start.unionByName(known))
 
 
 def append_of(

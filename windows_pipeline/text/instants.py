@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY = EPOCH.date()
 _MS = timedelta(milliseconds=1)
+
+
+def day_number(day: date) -> int:
+    """The number of a day: days since 1970-01-01."""
+    return (day - EPOCH_DAY).days
 
 
 def epoch_ms(instant: datetime) -> int:

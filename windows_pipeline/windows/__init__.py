@@ -58,11 +58,5 @@ __all__ = [
     "Tumble",
     "TumbleRows",
     "WindowSpec",
-    "has_silences",
     "rows",
 ]
-
-
-def has_silences(spec: PipelineWindows) -> bool:
-    """Whether silences are windows (rule B8)."""
-    return isinstance(spec, SlidingWindows) and spec.emit_empty

@@ -50,6 +50,11 @@ class SessionWindows(Graced):
         return cls.of_inactivity_gap_and_grace(gap, "0 ms")
 
     @property
+    def keeps_bounds(self) -> bool:
+        """False: a session grows."""
+        return False
+
+    @property
     def close_delay_ms(self) -> int:
         """How far the close time is behind stream time (rule A3)."""
         return self.grace_ms + self.gap_ms

@@ -58,6 +58,11 @@ class SlidingWindows(Graced):
         """The time from a window's start to its end."""
         return self.time_difference_ms
 
+    @property
+    def has_silences(self) -> bool:
+        """Whether silences are windows (rule B8)."""
+        return self.emit_empty
+
     @classmethod
     def of_time_difference_and_grace(
         cls,

@@ -52,6 +52,11 @@ class TimeWindows(Graced):
         """The time from a window's start to its end."""
         return self.size_ms
 
+    @property
+    def excludes_end(self) -> bool:
+        """True: an end is the start of another window."""
+        return True
+
     @classmethod
     def of_size_and_grace(
         cls,

@@ -16,7 +16,7 @@ from windows_pipeline.checks.recounts.shards import IS_OWN, SHARD
 from windows_pipeline.kernels.groups import CHUNK_ROWS, sorted_groups
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.values import writable
-from windows_pipeline.windows import FixedWindows, ForwardSlidingWindows, TimeWindows
+from windows_pipeline.windows import FixedWindows, ForwardSlidingWindows
 
 _INPUT_ONLY = ("_is_new", "arrival_unit", "source_partition", "offset", SHARD, IS_OWN)
 """Input columns that the result lacks: sessions need arrival, other windows shards."""
@@ -213,7 +213,7 @@ class _Chunk:
 
 def difference_of(spec: FixedWindows) -> int:
     """From a record to the last instant of the last window that can hold the record, in ms."""
-    return spec.length_ms - 1 if isinstance(spec, TimeWindows) else spec.length_ms
+    return spec.length_ms - 1 if spec.excludes_end else spec.length_ms
 
 
 def codes_of(

@@ -33,6 +33,7 @@ from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import (
     AlertsJob,
+    JobResult,
     RawEventsJob,
     check_published,
     published_days,
@@ -48,7 +49,6 @@ from windows_pipeline.jobs.days.runs import (
     run_days,
     runs_to_do,
 )
-from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.jobs.quarantine import quarantined
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError

@@ -22,8 +22,8 @@ from windows_pipeline.cli.failures import failure_text
 from windows_pipeline.cli.session import command_text
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs import JobResult
 from windows_pipeline.jobs.correction.run import CorrectionResult
-from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult
 

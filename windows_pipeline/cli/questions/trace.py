@@ -29,7 +29,6 @@ from windows_pipeline.storage.catalog import window_tables
 from windows_pipeline.text.counts import counted
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.values import as_json, short
-from windows_pipeline.windows import has_silences
 
 _MOST_NAMED = 5
 
@@ -142,7 +141,7 @@ def trace_alert(
         with suppress(NoTableError):  # an older release did not store episodes
             (episode,) = newest_of(LocalTable(tables.episodes), windows, named)
         closed_ms = close_time_ms(pipeline, name, settings.warehouse)
-    if episode is not None and has_silences(windows.spec) and not alert.record_count:
+    if episode is not None and windows.spec.has_silences and not alert.record_count:
         alert = replace(alert, severity=episode.severity)
     if as_json:
         _print_json(found, alert)

@@ -22,7 +22,7 @@ from windows_pipeline.text.values import printable
 if TYPE_CHECKING:  # importing them takes seconds, and `say` is wanted at once
     from windows_pipeline.checks.run import CheckResult
     from windows_pipeline.config import Pipeline
-    from windows_pipeline.jobs.job import JobResult
+    from windows_pipeline.jobs import JobResult
     from windows_pipeline.jobs.quarantine import QuarantinedFile
     from windows_pipeline.sources.bad_files import BadFileError
     from windows_pipeline.sources.file_changes import ChangedFile

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.incremental.records import day_number
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.query.episodes import Episode, episodes_of_days, worst_alert_ids
 from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
@@ -19,10 +18,9 @@ from windows_pipeline.query.tables.spark import SparkTables
 from windows_pipeline.report.words import trace_command
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.text.instants import time_text
+from windows_pipeline.text.instants import day_number, time_text
 from windows_pipeline.text.markdown import code, plain
 from windows_pipeline.text.values import short
-from windows_pipeline.windows import has_silences
 from windows_pipeline.windows.durations import length_text
 
 _SHOWN = 20
@@ -105,7 +103,7 @@ class EpisodeChecks:
             "episodes": dg.MetadataValue.int(len(found)),
             "rule": dg.MetadataValue.text(declared.when),
         }
-        if has_silences(self._windows.spec):
+        if self._windows.spec.has_silences:
             metadata["silences_of_earlier_days"] = dg.MetadataValue.int(earlier)
         worst = found[:_SHOWN]
         ids = worst_alert_ids(worst, alerts, self._pipeline, self._name)
@@ -205,7 +203,7 @@ def _summary(
 def _described(windows: Windows, name: str) -> str:
     """The description of a rule's check, with the rule's fields for people."""
     rule = windows.alerts[name]
-    silent = ", and of silences of earlier days that go on" if has_silences(windows.spec) else ""
+    silent = ", and of silences of earlier days that go on" if windows.spec.has_silences else ""
     text = (
         "Warns of each day that closed a window which breaks the rule "
         f"{code(rule.when)}{silent}. Its severity is {code(rule.severity)}."

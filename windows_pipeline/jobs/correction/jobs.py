@@ -17,7 +17,6 @@ from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
-from windows_pipeline.jobs.notifications import with_correction
 from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.diff import apply_differences, differences
@@ -133,8 +132,10 @@ class AlertsCorrection(InCorrection, AlertsJob):
         staged, cached = [StagedTable(raised.table, rows), episodes], [*stage.cached, rows]
         for happened in notified:
             stored = happened.table.of_arrival_units(spark, days)
-            number = self.correction.number
-            events = cache_rows(with_correction(self, stored, happened.rows, number))
+            corrected = self.definition.corrected_notifications(
+                stored, happened.rows, self.correction.number
+            )
+            events = cache_rows(corrected)
             staged.append(StagedTable(happened.table, events))
             cached.append(events)
         return Stage(staged, cached)

@@ -16,7 +16,7 @@ from windows_pipeline.arrival.log import read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.incremental.arrival_units import arrivals_of
-from windows_pipeline.incremental.definition_records import definition_records, passing
+from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.incremental.windows import ARRIVAL, arrival_unit_windows
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.settings import Settings
@@ -69,11 +69,11 @@ def records_of_alert(
             f"{tables.final_windows.name}: no window of key {key!r} ends at {window_end}; "
             "take key and window_end from a row of alerts"
         )
-    windows = pipeline.windows[windows_name]
-    spec = windows.spec
+    definition = Definition(pipeline, windows_name)
+    spec = definition.spec
     arrivals = arrivals_of(pipeline, read_log(spark, source.arrival_log), spec)
     arrival_unit = found[0].arrival_unit
-    raw = passing(definition_records(source.raw_events.read(spark), windows, pipeline.source))
+    raw = definition.records(source.raw_events.read(spark))
     records = arrivals.records(raw, [arrival_unit])
     of_key = records.where(is_key(key, kind))
     if isinstance(spec, (SessionWindows, GracedRows)):

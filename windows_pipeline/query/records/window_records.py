@@ -22,7 +22,7 @@ from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.readable import RowFilter
 from windows_pipeline.query.tables.wanted import Span
 from windows_pipeline.storage.catalog import source_tables
-from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
+from windows_pipeline.windows import GracedRows, SessionWindows
 
 _MS_US = 1_000
 
@@ -76,7 +76,7 @@ def records_of_window(
     if isinstance(spec, SessionWindows):
         rows = _run_around(raw, keys, (start_us, end_us), spec.gap_ms * _MS_US)
     else:
-        last_us = end_us - isinstance(spec, TimeWindows)  # hopping windows exclude their end
+        last_us = end_us - spec.excludes_end
         rows = raw.passing(keys, Span(start_us, last_us))
     rows = in_order(rows, ("event_time", *ARRIVAL))
     records = list(arrived_records(rows, times))
@@ -85,7 +85,7 @@ def records_of_window(
     elif isinstance(spec, GracedRows):
         counted = records_of_row(records, spec, window.other, window.record_count)
     else:
-        last_ms = end_us // _MS_US - isinstance(spec, TimeWindows)
+        last_ms = end_us // _MS_US - spec.excludes_end
         counted = [record for record in records if record.close_ms <= last_ms]
     return TracedWindow(_with_times(rows, counted), times.closed_after_ms(window.arrival_unit))
 

@@ -8,7 +8,7 @@ days; and silences: those that go on, and those, however old, of keys that have 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -19,23 +19,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.watermark import ArrivalUnit, close_ms, reads_from
-from windows_pipeline.config import BoundAggregates
 from windows_pipeline.engine.lateness import is_outside_windows
 from windows_pipeline.incremental import silences
-from windows_pipeline.incremental.alerts import RuleSql, broken_rules, with_episodes
 from windows_pipeline.incremental.arrival_units import Arrivals
-from windows_pipeline.incremental.lookback import lookback_from_ms
-from windows_pipeline.incremental.notifications import longest_overlap_ms
-from windows_pipeline.incremental.records import day_number, records_to_read
-from windows_pipeline.incremental.windows import arrival_unit_windows, lookback_ms
-from windows_pipeline.jobs.windows_job import cut_for_windows
+from windows_pipeline.incremental.definition import Definition
+from windows_pipeline.incremental.records import records_to_read
+from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import timestamp_to_ms, with_instants
 from windows_pipeline.storage.joins import join_on
-from windows_pipeline.tuning import Tuning
-from windows_pipeline.windows import PipelineWindows, SlidingWindows, has_silences
+from windows_pipeline.text.instants import day_number
+from windows_pipeline.windows import SlidingWindows
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 _FROM_MS = "_from_ms"
@@ -56,30 +52,12 @@ class _Found(NamedTuple):
         return _Found(alerts, self.windows.unionByName(others))
 
 
-class AlertedWindows(NamedTuple):
-    """A definition of windows with alerts, as far as their computation needs it.
-
-    Attributes:
-        spec: The windows.
-        aggregates: Their aggregates.
-        rules: The alert rules.
-        columns: The columns of final windows, without `arrival_unit`.
-        tuning: How records are cut into shards.
-    """
-
-    spec: PipelineWindows
-    aggregates: BoundAggregates
-    rules: Mapping[str, RuleSql]
-    columns: Sequence[str]
-    tuning: Tuning
-
-
 @dataclass(frozen=True)
-class EarlierAlerts:
-    """The earlier alerts of consecutive days.
+class WholeEpisodes:
+    """The alerts of consecutive days with the earlier ones of their episodes.
 
     Attributes:
-        definition: How the windows and their alerts are computed.
+        definition: The definition.
         notifies: Whether there are notifications.
         records: The definition's records.
         arrivals: What has arrived.
@@ -88,7 +66,7 @@ class EarlierAlerts:
         final: The final windows of the days; others may be among them.
     """
 
-    definition: AlertedWindows
+    definition: Definition
     notifies: bool
     records: DataFrame
     arrivals: Arrivals
@@ -155,7 +133,7 @@ class EarlierAlerts:
         """The records of some keys; where silences are windows, those that may matter."""
         spec = self.definition.spec
         # Their windows that end before the key's close time, which lack records, are left out.
-        if not self._has_silences or not isinstance(spec, SlidingWindows):
+        if not self.definition.spec.has_silences or not isinstance(spec, SlidingWindows):
             return join_on(self.records, starts, ["key"], "semi")
         rows = join_on(self.records, starts, ["key"], "inner")
         since_ms = F.col(_FROM_MS) - F.lit(lookback_ms(spec))
@@ -176,18 +154,14 @@ class EarlierAlerts:
 
     @cached_property
     def _overlap_ms(self) -> int | None:
-        if self.notifies or self._has_silences:
-            return longest_overlap_ms(self.definition.spec)
+        if self.notifies or self.definition.spec.has_silences:
+            return self.definition.spec.length_ms
         return None
 
     @property
     def _near_ms(self) -> int:
         """The close time from which on windows closed whose episodes may end in the days."""
         return self._boundary_ms - (self._overlap_ms or 0)
-
-    @cached_property
-    def _has_silences(self) -> bool:
-        return has_silences(self.definition.spec)
 
     @cached_property
     def _raised(self) -> DataFrame:
@@ -203,7 +177,7 @@ class EarlierAlerts:
         wanted = in_arrival_units(self.days)
         if self._overlap_ms is not None:
             wanted |= timestamp_to_ms("window_end") >= self._near_ms
-        if self._has_silences:
+        if self.definition.spec.has_silences:
             ends = timestamp_to_ms(silences.NEXT_RECORD) >= self._boundary_ms
             wanted |= (F.col("record_count") == 0) & F.coalesce(ends, F.lit(True))
         return wanted
@@ -215,9 +189,9 @@ class EarlierAlerts:
             alerts = alerts.unionByName(before.alerts)
             if before.windows is not None:
                 windows = windows.unionByName(before.windows)
-        if self._has_silences:
+        if self.definition.spec.has_silences:
             alerts = silences.with_next_record(alerts, windows)
-        return with_episodes(alerts, self.definition.rules)
+        return self.definition.with_episodes(alerts)
 
     def _near(self) -> _Found | None:
         """What closed within a window's length before the days; None if windows have no length."""
@@ -276,31 +250,24 @@ class EarlierAlerts:
             starts: The keys, each with a later close time of its own; None for the same for all.
         """
         windows = self._windows(records, Closing(from_ms, self._boundary_ms))
-        if self._has_silences:
+        if self.definition.spec.has_silences:
             if starts is not None:
                 windows = join_on(windows, starts, ["key"], "inner")
                 is_since = timestamp_to_ms("window_end") >= F.col(_FROM_MS)
                 windows = windows.where(is_since).drop(_FROM_MS)
             windows = windows.localCheckpoint()
-            return _Found(
-                broken_rules(windows, self.definition.rules), windows.select(*silences.SEEN)
-            )
+            return _Found(self.definition.raise_alerts(windows), windows.select(*silences.SEEN))
         # Several queries need them, and each would compute all windows again.
-        return _Found(broken_rules(windows, self.definition.rules).localCheckpoint(), None)
+        return _Found(self.definition.raise_alerts(windows).localCheckpoint(), None)
 
     def _windows(self, records: DataFrame, closing: Closing) -> DataFrame:
         """The windows that closed between two close times, before the days."""
-        spec, aggregates, _, columns, tuning = self.definition
         day = self._arrival_units[0].day
-        from_ms = lookback_from_ms(records, spec, [closing.before_ms])[closing.before_ms]
-        windows = arrival_unit_windows(
-            cut_for_windows(self._read(records, from_ms), spec, tuning),
-            spec,
-            aggregates,
-            {day_number(day): closing},
-            tuning=tuning,
-        ).where("closed")
+        from_ms = self.definition.lookback_ms(records, [closing.before_ms])[closing.before_ms]
+        needed = self.definition.cut(self._read(records, from_ms))
+        computed = self.definition.compute(needed, {day_number(day): closing}, only_closed=False)
+        windows = computed.where("closed")
         return with_instants(windows).select(
             (F.col("arrival_unit") - F.expr("INTERVAL 1 DAY")).cast("date").alias("arrival_unit"),
-            *columns,
+            *self.definition.final_columns,
         )

@@ -1,0 +1,327 @@
+"""A window definition, as days and micro-batches compute its rows (rules A to G).
+
+This is the door of the package: who reads and writes tables asks a `Definition` for the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from windows_pipeline.arrival.merge import Resumed
+from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.config import BoundAggregates, Pipeline, Source, Windows
+from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
+from windows_pipeline.engine.record_shards import in_record_shards
+from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
+from windows_pipeline.incremental.alerts import RuleSql, broken_rules, with_episodes
+from windows_pipeline.incremental.closed_days import ClosedDays
+from windows_pipeline.incremental.definition_records import definition_records, passing
+from windows_pipeline.incremental.early_warnings import early_warnings
+from windows_pipeline.incremental.episodes import episode_rows
+from windows_pipeline.incremental.firings import Positions, arrival_unit_firings
+from windows_pipeline.incremental.late import late_records
+from windows_pipeline.incremental.lookback import lookback_from_ms, needs_records
+from windows_pipeline.incremental.notifications import corrected, episode_events, with_ids
+from windows_pipeline.incremental.processed import FiringFunction
+from windows_pipeline.incremental.windows import arrival_unit_windows
+from windows_pipeline.kernels.windows.chunk import Closing
+from windows_pipeline.storage.arrival_units import in_arrival_units
+from windows_pipeline.storage.instants import ms_to_timestamp, with_instants
+from windows_pipeline.storage.tables import WindowTables, window_tables
+from windows_pipeline.tuning import TUNING, Tuning
+from windows_pipeline.windows import PipelineWindows, SessionWindows
+
+_LEAST_LOOK_BACKS = 4
+"""With shards this long, the three look-backs that a recount needs lie in one neighbour."""
+
+
+class FiringRows(NamedTuple):
+    """The rows of the tables that firings fill.
+
+    Attributes:
+        firings: The new firings.
+        early_warnings: See `early_warnings`; None if the definition raises none.
+        processed: The rows that a function makes of the new firings; None without a function.
+    """
+
+    firings: DataFrame
+    early_warnings: DataFrame | None
+    processed: DataFrame | None
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A window definition of a pipeline.
+
+    Attributes:
+        pipeline: The pipeline.
+        name: The definition's name.
+        of_settings: How records are cut into shards, by the settings.
+    """
+
+    pipeline: Pipeline
+    name: str
+    of_settings: Tuning = TUNING
+
+    @property
+    def windows(self) -> Windows:
+        """The definition as it is written."""
+        return self.pipeline.windows[self.name]
+
+    @property
+    def spec(self) -> PipelineWindows:
+        """The windows."""
+        return self.windows.spec
+
+    @cached_property
+    def source(self) -> Source:
+        """The pipeline's source with the definition's key."""
+        return self.windows.keyed(self.pipeline.source)
+
+    @cached_property
+    def tuning(self) -> Tuning:
+        """How records are cut into shards: with one key for all records, into smaller shards."""
+        if self.source.key_columns:
+            return self.of_settings
+        least = min(self.of_settings.least_shard_look_backs, _LEAST_LOOK_BACKS)
+        return replace(self.of_settings, least_shard_look_backs=least, one_key=True)
+
+    @cached_property
+    def aggregates(self) -> BoundAggregates:
+        """The aggregates, with the columns that they take of the source's records."""
+        return self.windows.bound_aggregates(self.pipeline.source)
+
+    @cached_property
+    def result_columns(self) -> dict[str, str]:
+        """The types of the windows' results, by column."""
+        return self.windows.result_columns(self.pipeline.source)
+
+    @cached_property
+    def _tables(self) -> WindowTables:
+        """The tables, for their columns alone, wherever they lie."""
+        return window_tables(self.pipeline, self.name, "")
+
+    @cached_property
+    def final_columns(self) -> list[str]:
+        """The columns of final windows, without `arrival_unit`."""
+        names = self._tables.final_windows.schema.names
+        return [name for name in names if name != "arrival_unit"]
+
+    @cached_property
+    def rules(self) -> dict[str, RuleSql]:
+        """The alert rules as SQL for Spark."""
+        columns = self.result_columns
+        return {
+            name: RuleSql(self.windows.breaking_sql(rule, columns), rule.severity_sql(columns).sql)
+            for name, rule in self.windows.alerts.items()
+        }
+
+    @property
+    def window(self) -> tuple[str, ...]:
+        """The columns that identify a window of a key."""
+        return self.windows.window_key[1:]
+
+    def marked_records(self, raw_events: DataFrame) -> DataFrame:
+        """The records by the definition's key, marked by its filter; see `definition_records`."""
+        return definition_records(raw_events, self.windows, self.pipeline.source)
+
+    def records(self, raw_events: DataFrame) -> DataFrame:
+        """The records by the definition's key that pass its filter."""
+        return passing(self.marked_records(raw_events))
+
+    @property
+    def needs_records(self) -> bool:
+        """Whether the look-back depends on the records; see `needs_records`."""
+        return needs_records(self.spec)
+
+    def lookback_ms(self, records: DataFrame, closes_ms: Collection[int]) -> dict[int, int]:
+        """From which event time records matter at close times; see `lookback_from_ms`."""
+        return lookback_from_ms(records, self.spec, closes_ms)
+
+    def cut(self, records: DataFrame) -> DataFrame:
+        """Cuts the records of sessions into record shards; leaves other windows' records whole.
+
+        The shards serve both the windows and the late records. Records of other windows are cut
+        when these windows are computed.
+        """
+        if isinstance(self.spec, SessionWindows):
+            return in_record_shards(records, self.spec, self.tuning)
+        return records
+
+    def compute(
+        self,
+        records: DataFrame,
+        closings: Mapping[int, Closing],
+        *,
+        only_closed: bool | None = None,
+    ) -> DataFrame:
+        """Computes the windows that computed days changed or closed; see `arrival_unit_windows`.
+
+        Args:
+            records: The records that `Arrivals.records` returns, cut by `cut`.
+            closings: The close times before and after each computed day, by day number.
+            only_closed: Whether to leave open windows out; None for what the definition says.
+        """
+        if only_closed is None:
+            only_closed = not self.windows.partial_results
+        return arrival_unit_windows(
+            records,
+            self.spec,
+            self.aggregates,
+            closings,
+            only_closed=only_closed,
+            tuning=self.tuning,
+        )
+
+    def late_records(
+        self, records: DataFrame, computed: DataFrame | None, computed_days: Sequence[int]
+    ) -> DataFrame:
+        """The records that no window counts, as rows of the table; see `late_records`."""
+        values = list(self.source.values)
+        return late_records(records, computed, self.spec, values, computed_days)
+
+    def failed_windows(self, computed: DataFrame) -> DataFrame:
+        """The failed aggregates of closed windows, as rows of the table (rule G3).
+
+        Args:
+            computed: The windows, with `closed` and `failed`.
+        """
+        schema = self._tables.failed_windows.schema
+        messages = self.windows.failure_messages(self.result_columns)
+        if not messages:
+            return small_frame(computed.sparkSession, [], schema)
+        failed = computed.where(F.col("closed") & (F.size("failed") > 0))
+        named = with_instants(failed) if "arrival_unit" not in failed.columns else failed
+        named = named.withColumn("aggregate", F.explode("failed"))
+        message = F.lit(None).cast("string")
+        for name, text in messages.items():
+            message = F.when(F.col("aggregate") == F.lit(name), text).otherwise(message)
+        if REASONS in named.columns:
+            message = F.coalesce(reason_of(F.col("aggregate")), message)
+        return named.withColumn("message", message).select(*schema.names)
+
+    def raise_alerts(self, final_windows: DataFrame) -> DataFrame:
+        """An alert for each rule that a final window breaks; see `broken_rules`."""
+        return broken_rules(final_windows, self.rules)
+
+    def with_episodes(self, alerts: DataFrame) -> DataFrame:
+        """Joins alerts into episodes; see `with_episodes`."""
+        return with_episodes(alerts, self.rules)
+
+    def episodes(
+        self, alerts: DataFrame, days: Sequence[date], closed_days: ClosedDays
+    ) -> DataFrame:
+        """Rows of the table episodes of consecutive days; see `episode_rows`.
+
+        Args:
+            alerts: See `episode_rows`.
+            days: The days.
+            closed_days: What the days closed.
+        """
+        return episode_rows(
+            alerts,
+            self.spec,
+            self.rules,
+            self.window,
+            [name for name in self.final_columns if name not in self.windows.window_key],
+            in_arrival_units(days),
+            closed_days,
+        )
+
+    def notifications(
+        self, alerts: DataFrame, is_new: Column, closed_days: ClosedDays
+    ) -> DataFrame:
+        """What happened to episodes, as rows of the table notifications; see `episode_events`.
+
+        Args:
+            alerts: See `episode_events`.
+            is_new: Whether an alert is of these days.
+            closed_days: What the days closed.
+        """
+        events = episode_events(
+            alerts,
+            self.spec,
+            self.window,
+            [aggregate.name for aggregate in self.windows.aggregate_list],
+            self.rules,
+            is_new,
+            closed_days,
+        )
+        null = F.lit(None).cast("bigint")
+        rows = events.withColumns({"correction": null, "retracted_by": null})
+        return with_ids(rows, self.pipeline.name, self.name, self.window)
+
+    def corrected_notifications(
+        self, stored: DataFrame, computed: DataFrame, number: int
+    ) -> DataFrame:
+        """All rows that days have once a correction is published; see `corrected`."""
+        return corrected(stored, computed, number, self.pipeline.name, self.name, self.window)
+
+    @property
+    def raises_warnings(self) -> bool:
+        """Whether firings that break a rule warn of it; a session's bounds change as it grows."""
+        return bool(self.windows.alerts) and self.spec.keeps_bounds
+
+    @cached_property
+    def function(self) -> FiringFunction:
+        """What turns firings into rows, if the definition has a function."""
+        return FiringFunction(self.windows, self.source)
+
+    def fire(
+        self,
+        records: DataFrame,
+        positions: Mapping[int, Positions],
+        resumed: Sequence[Resumed],
+        came_with: Column,
+    ) -> DataFrame:
+        """Computes the firings of some computed days; see `arrival_unit_firings`.
+
+        If there are rules, earlier firings of the same windows are returned, too: a window's
+        warning belongs to its first firing that breaks the rule. If a function takes the records
+        of panes, these are returned, too; `firings` leaves them out.
+
+        Returns:
+            Firings with the columns of the table, and `_is_new`.
+        """
+        trigger = self.windows.trigger
+        assert trigger is not None  # noqa: S101  only windows with a trigger fire
+        fired = arrival_unit_firings(
+            records,
+            FiringSpec(trigger.spec.fitted(self.spec), trigger.spec),
+            self.function.with_records(self.aggregates),
+            positions,
+            resumed,
+            came_with,
+            with_earlier=self.raises_warnings,
+            tuning=self.tuning,
+        )
+        return with_instants(fired).withColumns(
+            {
+                "stream_time": ms_to_timestamp("_stream_time_ms"),
+                "fired_after": F.col(f"{AFTER}offset"),
+                # A partition's offsets repeat from day to day, so all three identify a record.
+                "fired_after_arrival_unit": F.col(f"{AFTER}arrival_unit"),
+                "fired_after_partition": F.col(f"{AFTER}source_partition"),
+            }
+        )
+
+    def firing_rows(self, fired: DataFrame, closed: DataFrame) -> FiringRows:
+        """What firings add to the tables.
+
+        Args:
+            fired: What `fire` returned; computed already, as each table is a query over it.
+            closed: The windows that the computed days closed, with `_computed_day`.
+        """
+        panes, new = self.function.without_records(fired), fired.where("_is_new")
+        return FiringRows(
+            panes.where("_is_new"),
+            early_warnings(panes, closed, self.rules) if self.raises_warnings else None,
+            None if self.windows.process is None else self.function.rows_of(new),
+        )
