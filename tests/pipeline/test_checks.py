@@ -233,10 +233,10 @@ def test_an_empty_window_fails_without_emit_empty(full_run: Project, spark: Spar
     windows = full_run.pipeline.windows["hourly"].model_copy(update={"emit_empty": False})
     pipeline = full_run.pipeline.model_copy(update={"windows": {"hourly": windows}})
     job = KeyedWindowsJob(pipeline, "hourly", full_run.settings)
-    rows = [table.read(spark) for table in job.tables]
+    rows = {table.short_name: table.read(spark) for table in job.tables}
     batch = job.check_batches(spark, ALL_DAYS, rows, job.arrived(spark))[0]
     result = {result.check.name: result for result in validate([batch])}["no_empty_window"]
-    assert result.failing_rows == rows[0].where("record_count = 0").count() > 0
+    assert result.failing_rows == rows["keyed_windows"].where("record_count = 0").count() > 0
 
 
 def test_changed_history_is_not_published(

@@ -280,7 +280,7 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     write_unchecked(keyed, spark, ALL_DAYS)
     assert by_window(own.final_windows.read(spark)) == before
     stage = final.stage(spark, ALL_DAYS, final.arrived(spark))
-    final.list_corrections(stage.tables[1])
+    final.list_corrections(stage.tables["corrections"])
     assert by_window(own.final_windows.read(spark)) == before
     expected = listed(spark, project, 1)
     assert expected
@@ -291,7 +291,7 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     assert "correct flights --windows hourly --from 2013-01-01 --to 2013-01-03" in str(
         refused.value
     )
-    final.change_final_windows(spark, ALL_DAYS, stage.tables[0])
+    final.change_final_windows(spark, ALL_DAYS, stage.tables["final_windows"])
     version = own.final_windows.version(spark)
 
     # Another correction is refused; the same correction resumes, and reports what it did.

@@ -15,14 +15,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from tests.support.small_project import HEADER, SmallProject
 from tests.support.stored_rows import named_rows
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.checks.run import Batch
 from windows_pipeline.jobs import RawEventsJob
-from windows_pipeline.jobs.job import run_job
+from windows_pipeline.jobs.job import Rows, run_job
 from windows_pipeline.sources.bad_files import BadFileError
 
 MOST = 200
@@ -189,7 +189,7 @@ class JobWithinChanges(RawEventsJob):
         self,
         spark: SparkSession,
         days: Sequence[date],
-        rows: Sequence[DataFrame],
+        rows: Rows,
         log: ArrivalLog,
     ) -> list[Batch]:
         self.change()

@@ -381,11 +381,11 @@ def test_the_check_counts_what_is_filtered_out(ran: Ran, spark: SparkSession) ->
     """Rules A5, A9: a record that is in no table fails it, whether or not it passes the filter."""
     job = KeyedWindowsJob(ran.pipeline, "all_slides", ran.settings)
     log = job.arrived(spark)
-    rows = [table.of_arrival_units(spark, DAYS) for table in job.tables]
-    keyed, late, failed = rows
+    rows = {table.short_name: table.of_arrival_units(spark, DAYS) for table in job.tables}
+    late = rows["late_records"]
 
     def accounts(of_late: Any) -> dict[int, Any]:
-        batches = job.check_batches(spark, DAYS, [keyed, of_late, failed], log)
+        batches = job.check_batches(spark, DAYS, {**rows, "late_records": of_late}, log)
         (found,) = (batch for batch in batches if batch.name == "accounting")
         check = next(one for one in found.checks if one.name == "every_record_accounted_for")
         judged = found.rows.selectExpr("*", f"({check.breaks}) AS broken").collect()

@@ -120,8 +120,9 @@ def failed(project: SmallProject, spark: SparkSession, how: Damage | None = None
     """The checks of all notifications that find broken rows, once they are damaged."""
     job = window_jobs(project.pipeline, "w", project.settings)[2]
     days = published_days(job, spark)
-    *others, sent = (table.of_arrival_units(spark, days) for table in job.tables)
-    rows = [*others, sent if how is None else damaged(sent, how)]
+    rows = {table.short_name: table.of_arrival_units(spark, days) for table in job.tables}
+    if how is not None:
+        rows["notifications"] = damaged(rows["notifications"], how)
     (batch,) = (
         batch
         for batch in job.check_batches(spark, days, rows, job.arrived(spark))

@@ -195,16 +195,14 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
     job = window_jobs(at_once.pipeline, "w", at_once.settings)[2]
     for days in ([1, 3, 4], [2], [3], [max(landed)]):
         arrival_units = [date(2026, 11, day) for day in days]
-        staged = job.stage(spark, arrival_units, job.arrived(spark)).tables
-        for table, new in zip(job.tables, staged, strict=True):
+        staged = job.stage(spark, arrival_units, job.arrived(spark))
+        for table, new in ((new.table, new) for new in staged.tables.values()):
             stored = [row for row in stored_rows(table) if row[0] in arrival_units]
             assert plain(new.rows.select(*table.schema.names).collect()) == plain(stored), (
                 days,
                 table.name,
             )
-        batches = job.check_batches(
-            spark, arrival_units, [new.rows for new in staged], job.arrived(spark)
-        )
+        batches = job.check_batches(spark, arrival_units, staged.rows, job.arrived(spark))
         assert [one.check.name for one in validate(batches[-1:]) if not one.passed] == [], days
 
     streamed = project(tmp_path / "stream", *fixtures, stream=True, max_per_batch=2)

@@ -323,8 +323,8 @@ def test_if_all_arrival_units_are_blocked_the_results_are_empty(
     """Rule A2: nothing closes past a missing arrival unit, be it the first."""
     keyed = window_jobs(ran.pipeline, name, ran.settings)[0]
     log = tuple(row for row in keyed.arrived(spark) if row.arrival_unit != DAYS[0])
-    staged = [table.rows for table in keyed.stage(spark, DAYS[1:], log).tables]
-    assert [rows.count() for rows in staged] == [0, 0, 0]
+    staged = keyed.stage(spark, DAYS[1:], log).rows
+    assert [rows.count() for rows in staged.values()] == [0, 0, 0]
     batches = keyed.check_batches(spark, DAYS[1:], staged, log)
     failed = {found.check.name for found in validate(batches) if not found.passed}
     assert failed == {"no_arrival_missing"}
@@ -335,7 +335,8 @@ def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: s
     """Rules B7, C1, D1, D2: each check finds the window that was broken for it."""
     job = window_jobs(ran.pipeline, name, ran.settings)[0]
     log = job.arrived(spark)
-    keyed, *others = (table.read(spark) for table in job.tables)
+    stored = {table.short_name: table.read(spark) for table in job.tables}
+    keyed = stored["keyed_windows"]
     windows = [row.asDict() for row in keyed.orderBy("key", "window_end", "arrival_unit").collect()]
     # The second and later ones of a key: a session's neighbour is one before it.
     fitting = [
@@ -358,7 +359,7 @@ def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: s
         check.name: {
             (row.key, row["_window_start_ms"]) for row in batch.rows.where(check.breaks).collect()
         }
-        for batch in job.check_batches(spark, DAYS, [rows, *others], log)
+        for batch in job.check_batches(spark, DAYS, {**stored, "keyed_windows": rows}, log)
         for check in batch.checks
         if check.name in broken
     }
@@ -401,12 +402,12 @@ def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSessio
         "early_warning_agrees_with_final": (confirmed["key"], confirmed["window_start"]),
         "early_warning_once": (raised[1]["key"], raised[1]["window_start"]),
     }
-    rows = [
-        spark.createDataFrame(
+    rows = {
+        table.short_name: spark.createDataFrame(
             [tuple(row[name] for name in table.schema.names) for row in of], table.schema
         )
         for table, of in zip(job.tables, (firings, warnings), strict=True)
-    ]
+    }
     failing = {
         check.name: {
             (row.key, row.window_start) for row in batch.rows.where(check.breaks).collect()

@@ -199,10 +199,10 @@ def require_the_oracles(
         for days in (DAYS, DAYS[2:]):
             stage = job.stage(spark, days, log)
             cached += stage.cached
-            rows = [table.rows for table in stage.tables]
-            staged.append(rows[0].withColumns({"of": F.lit(f"{name} {len(days)}")}))
+            of_run = {"of": F.lit(f"{name} {len(days)}")}
+            staged.append(stage.rows["keyed_windows"].withColumns(of_run))
             if days == DAYS:
-                for batch in job.check_batches(spark, days, rows, log):
+                for batch in job.check_batches(spark, days, stage.rows, log):
                     broken = batch.rows.where(" OR ".join(check.breaks for check in batch.checks))
                     failing.append(broken.select(F.lit(f"{name} {batch.name}")))
     found = reduce(DataFrame.unionByName, staged).collect()
@@ -314,11 +314,13 @@ def test_broken_rows_fail_their_checks(ran: Ran, spark: SparkSession) -> None:
     failing: list[DataFrame] = []
     for fails, name, change in BREAKS:
         job = KeyedWindowsJob(ran.pipeline, name, ran.settings)
-        keyed, late, failed = (
-            table.read(spark).where(F.col("arrival_unit") == DAYS[1]) for table in job.tables
-        )
-        broken = keyed.withColumns({column: F.expr(how) for column, how in change.items()})
-        rows, log = [broken, late, failed], job.arrived(spark)
+        rows = {
+            table.short_name: table.read(spark).where(F.col("arrival_unit") == DAYS[1])
+            for table in job.tables
+        }
+        broken = {column: F.expr(how) for column, how in change.items()}
+        rows["keyed_windows"] = rows["keyed_windows"].withColumns(broken)
+        log = job.arrived(spark)
         for batch in job.check_batches(spark, DAYS[1:2], rows, log):
             own = (check.breaks for check in batch.checks if check.name == fails)
             failing.extend(batch.rows.where(breaks).select(F.lit(fails)) for breaks in own)

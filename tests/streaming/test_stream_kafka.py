@@ -161,8 +161,10 @@ def require_right_running_maxima(spark: SparkSession, job: RawEventsJob) -> None
     arrival_units = sorted({row.arrival_unit for row in log})
 
     def failed(raw: DataFrame) -> list[str]:
-        others = [table.of_arrival_units(spark, arrival_units) for table in job.tables[1:]]
-        (batch,) = job.check_batches(spark, arrival_units, [raw, *others], log)
+        rows = {
+            table.short_name: table.of_arrival_units(spark, arrival_units) for table in job.tables
+        }
+        (batch,) = job.check_batches(spark, arrival_units, {**rows, "raw_events": raw}, log)
         return [found.check.name for found in validate([batch]) if not found.passed]
 
     raw = tables.raw_events.of_arrival_units(spark, arrival_units)

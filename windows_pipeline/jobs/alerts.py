@@ -27,7 +27,7 @@ from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.whole_episodes import WholeEpisodes
 from windows_pipeline.jobs.computed_days import computed_days_in
-from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, published_days
+from windows_pipeline.jobs.job import Rows, Stage, cache_rows, published_days
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import differences
@@ -96,10 +96,8 @@ class AlertsJob(WindowsJob):
         self.refuse_while_unfinished(spark, log)
         final = self.window_tables.final_windows.of_arrival_units(spark, days)
         if not self.windows.alerts:
-            tables = [
-                StagedTable(table, small_frame(spark, [], table.schema)) for table in self.tables
-            ]
-            return Stage(tables, [])
+            none = {table.short_name: small_frame(spark, [], table.schema) for table in self.tables}
+            return Stage.of(self.tables, none, [])
         definition, arrivals = self.definition, self.arrivals(log)
         notifies = self.notifications is not None
         raised = cache_rows(definition.raise_alerts(final))
@@ -116,24 +114,24 @@ class AlertsJob(WindowsJob):
                 happened.append(definition.notifications(joined, in_arrival_units(run), closed))
         null = F.lit(None).cast("bigint")
         never_corrected = {"correction": null, "retracted_by": null}
-        rows = [
-            reduce(DataFrame.unionByName, alerts).withColumns(never_corrected),
-            reduce(DataFrame.unionByName, episodes),
-        ]
+        rows = {
+            "alerts": reduce(DataFrame.unionByName, alerts).withColumns(never_corrected),
+            "episodes": reduce(DataFrame.unionByName, episodes),
+        }
         if notifies:
-            rows.append(cache_rows(reduce(DataFrame.unionByName, happened)))
-            cached.append(rows[-1])
-        return Stage(list(map(StagedTable, self.tables, rows)), cached)
+            rows["notifications"] = cache_rows(reduce(DataFrame.unionByName, happened))
+            cached.append(rows["notifications"])
+        return Stage.of(self.tables, rows, cached)
 
     def check_batches(
         self,
         spark: SparkSession,
         days: Sequence[date],
-        rows: Sequence[DataFrame],
+        rows: Rows,
         log: ArrivalLog,
     ) -> list[Batch]:
         """Joins the alerts with their final windows, with published alerts and notifications."""
-        alerts = standing(rows[0])
+        alerts = standing(rows["alerts"])
         final = self.window_tables.final_windows.of_arrival_units(spark, days)
         same_window = reduce(and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns])
         is_final = final.withColumn("_is_final", F.lit(True))
@@ -148,7 +146,7 @@ class AlertsJob(WindowsJob):
                 "_previous_episode": F.lag("episode_start").over(before),
             }
         )
-        frames = self._doubtful(spark, days, rows[0])
+        frames = self._doubtful(spark, days, rows["alerts"])
         changes = differences(frames["published"], frames["alerts"], self.key_columns)
         batches = [
             Batch("alerts", in_order, alerts_checks(self.windows, self.result_columns)),
@@ -159,10 +157,11 @@ class AlertsJob(WindowsJob):
                 changes={ALERTS_NEVER_CHANGED: changes},
             ),
         ]
-        for events in rows[2:]:
+        if self.notifications is not None:
             spec, window = self.windows.spec, self.windows.window_key[1:]
             arrival_units = arrival_units_frame(spark, self.arrivals(log), days)
             closings = arrival_units.select("arrival_unit", "_close_before_ms")
+            events = rows["notifications"]
             judged = notifications_to_check(events, alerts, final, closings, spec, window)
             batches.append(Batch("notifications", judged, notification_checks(spec)))
         return batches
@@ -199,7 +198,7 @@ class AlertsJob(WindowsJob):
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the days that have no rows yet; checks have compared the others."""
-        return {staged.table.name: staged.publish_new(days) for staged in stage.tables}
+        return {new.table.name: new.publish_new(days) for new in stage.tables.values()}
 
 
 def _runs_of(days: Sequence[date]) -> list[list[date]]:

@@ -24,7 +24,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.windows import until_window_closes
 from windows_pipeline.incremental.arrival_units import arrival_units_frame, closing_frame
 from windows_pipeline.jobs.correction_marker import any_correction
-from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
+from windows_pipeline.jobs.job import Rows, Stage, cache_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import differences, with_differences
@@ -47,7 +47,12 @@ class FinalWindowsJob(WindowsJob):
     @property
     def tables(self) -> list[Table]:
         """final_windows."""
-        return self.written(self.window_tables.final_windows)
+        return [self._final_windows]
+
+    @property
+    def _final_windows(self) -> Table:
+        (table,) = self.written(self.window_tables.final_windows)
+        return table
 
     @property
     def checks(self) -> list[Check]:
@@ -85,13 +90,13 @@ class FinalWindowsJob(WindowsJob):
             self.refuse_while_unfinished(spark, log)
             self.window_tables.corrections.create_if_missing(spark)
         closed = cache_rows(self._closed(spark, days))
-        return Stage([StagedTable(self.tables[0], closed)], [closed])
+        return Stage.of([self._final_windows], {"final_windows": closed}, [closed])
 
     def check_batches(
         self,
         spark: SparkSession,
         days: Sequence[date],
-        rows: Sequence[DataFrame],
+        rows: Rows,
         log: ArrivalLog,
     ) -> list[Batch]:
         """Joins the windows with close times, published windows and corrections.
@@ -101,7 +106,7 @@ class FinalWindowsJob(WindowsJob):
         lies outside the day's close times, or a window occurs twice. The definition's own checks
         read all windows.
         """
-        final = rows[0]
+        final = rows["final_windows"]
         corrections = self._corrections(spark, days, rows)
         arrivals = self.arrivals(log)
         arrival_units = arrival_units_frame(spark, arrivals, days)
@@ -149,16 +154,14 @@ class FinalWindowsJob(WindowsJob):
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the days that have no final windows yet; checks have compared the others."""
-        (final,) = stage.tables
+        final = stage.tables["final_windows"]
         return {final.table.name: final.publish_new(days)}
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """The final windows before the job."""
-        return self.tables[0].of_arrival_units(spark, days)
+        return self._final_windows.of_arrival_units(spark, days)
 
-    def _corrections(
-        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
-    ) -> DataFrame:
+    def _corrections(self, spark: SparkSession, days: Sequence[date], rows: Rows) -> DataFrame:
         """The corrections that the checked windows must agree with."""
         table = self.window_tables.corrections
         if self.starts_over or not any_correction(spark, table):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
@@ -29,7 +29,7 @@ from windows_pipeline.config.windows.firing_trigger import FiringTrigger
 from windows_pipeline.engine.firings.kernel import AFTER
 from windows_pipeline.incremental.arrival_units import gapless_days_frame
 from windows_pipeline.incremental.firings import Positions
-from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, publish_in_order
+from windows_pipeline.jobs.job import Rows, Stage, cache_rows, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.instants import with_milliseconds
 from windows_pipeline.storage.table import Table
@@ -109,27 +109,30 @@ class FiringsJob(WindowsJob):
         fired = cache_rows(self.definition.fire(records, reached, merge.resumed, came_with))
         final = self.window_tables.final_windows.of_arrival_units(spark, days)
         found = self.definition.firing_rows(fired, with_milliseconds(final))
-        others, table = [], self.firing_tables.early_warnings
-        if table is not None:  # a definition without rules warns of nothing
-            others.append(found.early_warnings or small_frame(spark, [], table.schema))
+        rows, cached = {"firings": found.firings}, [fired]
+        if (warned := self.firing_tables.early_warnings) is not None:
+            # A definition without rules warns of nothing.
+            none = small_frame(spark, [], warned.schema)
+            rows["early_warnings"] = found.early_warnings or none
         if found.processed is not None:
-            others.append(found.processed)
-        cached = list(map(cache_rows, others))
-        rows = [found.firings, *cached]
-        return Stage(list(map(StagedTable, self.tables, rows)), [fired, *cached])
+            rows["processed"] = found.processed
+        for name in [name for name in rows if name != "firings"]:
+            rows[name] = cache_rows(rows[name])
+            cached.append(rows[name])
+        return Stage.of(self.tables, rows, cached)
 
     def check_batches(
         self,
         spark: SparkSession,
         days: Sequence[date],
-        rows: Sequence[DataFrame],
+        rows: Rows,
         log: ArrivalLog,
     ) -> list[Batch]:
         """Joins firings with earlier firings and final windows, and the other rows with firings.
 
         The definition's own checks look at the firings themselves.
         """
-        fired = rows[0]
+        fired = rows["firings"]
         arrivals = self.arrivals(log)
         arrival_units = F.broadcast(gapless_days_frame(spark, arrivals, days))
         final = self.window_tables.final_windows.of_arrival_units(spark, days)
@@ -141,10 +144,11 @@ class FiringsJob(WindowsJob):
             Batch("closed", closed, closed_checks(self.trigger)),
         ]
         if self.firing_tables.early_warnings is not None:
-            warnings = with_their_results(rows[1], fired, final, self.definition.rules)
+            warned = rows["early_warnings"]
+            warnings = with_their_results(warned, fired, final, self.definition.rules)
             batches.append(Batch("early_warnings", warnings, self._warning_checks))
         if self.firing_tables.processed is not None:
-            made = with_their_firing(rows[-1], fired)
+            made = with_their_firing(rows["processed"], fired)
             batches.append(Batch("processed", made, processed_checks()))
         own = own_checks_of_results(self.windows, self.result_columns, "firings")
         unblocked = [arrival_unit.day for arrival_unit in arrivals.arrival_units(days)]
@@ -153,7 +157,7 @@ class FiringsJob(WindowsJob):
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes firings, early warnings and processed; final windows do not change."""
         del spark
-        return publish_in_order(days, stage.tables)
+        return publish_in_order(days, stage.tables.values())
 
 
 def _positions(merge: Merge, day: date) -> Positions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -41,6 +41,8 @@ _ARE_FEW: ContextVar[bool] = ContextVar("_ARE_FEW", default=False)
 
 RowCounts = dict[str, dict[date, int]]
 """The number of rows by table name and day; days without rows are left out."""
+Rows = Mapping[str, DataFrame]
+"""The rows of a job's tables, by the tables' short names."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +79,31 @@ class Stage:
     """The rows that a job computed for some days.
 
     Attributes:
-        tables: The new rows, in the order in which they are published.
+        tables: The new rows, by the tables' short names.
         cached: The cached frames, to unpersist at the end.
         require_unchanged: Requires that the landed files are still what was read.
     """
 
-    tables: list[StagedTable]
+    tables: dict[str, StagedTable]
     cached: list[DataFrame]
     require_unchanged: Callable[[], None] = lambda: None
+
+    @staticmethod
+    def of(tables: Iterable[Table], rows: Rows, cached: Sequence[DataFrame]) -> Stage:
+        """Stages the rows of some tables.
+
+        Args:
+            tables: The tables.
+            rows: The rows of each of them.
+            cached: The cached frames.
+        """
+        staged = {table.short_name: StagedTable(table, rows[table.short_name]) for table in tables}
+        return Stage(staged, list(cached))
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of each table."""
+        return {name: staged.rows for name, staged in self.tables.items()}
 
     def collected(
         self, verdicts: DataFrame, *, are_few: bool = False
@@ -98,19 +117,23 @@ class Stage:
         Returns:
             The stage, the rows by table and day, and the rows of `verdicts`.
         """
-        new = [(staged.table, staged.rows) for staged in self.tables]
+        new = [(staged.table, staged.rows) for staged in self.tables.values()]
         found = gather(new, [verdicts]) if are_few else None
         if found is None:
-            tables, frames = self.tables, {new.table.name: new.rows for new in self.tables}
-            judged = verdicts.toArrow()
-            counts = rows_by_arrival_unit(frames)
+            tables, judged = self.tables, verdicts.toArrow()
+            counts = rows_by_arrival_unit({table.name: rows for table, rows in new})
         else:
             *gathered, judged = found
-            pairs = zip(self.tables, gathered, strict=True)
-            tables = [replace(staged, gathered=rows) for staged, rows in pairs]
-            names = [staged.table.name for staged in tables]
-            counts = dict(zip(names, map(_by_arrival_unit, gathered), strict=True))
-        counted = [replace(new, row_count=sum(counts[new.table.name].values())) for new in tables]
+            pairs = zip(self.tables.items(), gathered, strict=True)
+            tables = {name: replace(staged, gathered=rows) for (name, staged), rows in pairs}
+            counts = {
+                staged.table.name: _by_arrival_unit(rows)
+                for staged, rows in zip(tables.values(), gathered, strict=True)
+            }
+        counted = {
+            name: replace(staged, row_count=sum(counts[staged.table.name].values()))
+            for name, staged in tables.items()
+        }
         return replace(self, tables=counted), counts, judged
 
 
@@ -190,10 +213,10 @@ class Job(Protocol):
         self,
         spark: SparkSession,
         days: Sequence[date],
-        rows: Sequence[DataFrame],
+        rows: Rows,
         log: ArrivalLog,
     ) -> list[Batch]:
-        """The frames that the checks look at, made of `rows`: a frame for each of the tables."""
+        """The frames that the checks look at, made of the rows of each table."""
         ...
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
@@ -222,7 +245,7 @@ class Recounts(Protocol):
         self,
         spark: SparkSession,
         days: Sequence[date],
-        rows: Sequence[DataFrame],
+        rows: Rows,
         log: ArrivalLog,
     ) -> list[Batch]:
         """Computes the published rows again; returns frames to check, like `check_batches`."""
@@ -263,7 +286,7 @@ def sized_for(spark: SparkSession, settings: Settings, records: int) -> Iterator
         _ARE_FEW.reset(are_few)
 
 
-def publish_in_order(days: Sequence[date], staged: Sequence[StagedTable]) -> dict[str, int]:
+def publish_in_order(days: Sequence[date], staged: Iterable[StagedTable]) -> dict[str, int]:
     """Publishes one table after the other; returns the versions by table name."""
     return {new.table.name: new.publish(days) for new in staged}
 
@@ -305,7 +328,7 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
     begun = time.monotonic()
     stage = job.stage(spark, days, log)
     try:
-        batches = job.check_batches(spark, days, [staged.rows for staged in stage.tables], log)
+        batches = job.check_batches(spark, days, stage.rows, log)
         with verdicts_of(batches) as verdicts:
             staged, rows, judged = stage.collected(verdicts, are_few=_ARE_FEW.get())
         checks = judge(batches, judged)
@@ -355,7 +378,7 @@ def check_published(
     log = job.arrived(spark)
     sized = sized_for(spark, job.settings, job.estimated_records(days, log))
     with naming_bad_files(), sized:
-        rows = [table.of_arrival_units(spark, days) for table in job.tables]
+        rows = {table.short_name: table.of_arrival_units(spark, days) for table in job.tables}
         batches = job.check_batches(spark, days, rows, log)
         if recount and isinstance(job, Recounts):
             batches += job.recount(spark, days, rows, log)

@@ -22,7 +22,7 @@ from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.arrival_units import arrival_units_frame
 from windows_pipeline.incremental.definition_records import passing
-from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, publish_in_order
+from windows_pipeline.jobs.job import Rows, Stage, cache_rows, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import differences
@@ -64,8 +64,12 @@ class KeyedWindowsJob(WindowsJob):
         records = definition.cut(self.raw_records(spark, days, log))
         computed = cache_rows(definition.compute(records, closings))
         late = cache_rows(definition.late_records(records, computed, list(closings)))
-        rows = [self._windows_in(computed), late, definition.failed_windows(computed)]
-        return Stage(list(map(StagedTable, self.tables, rows)), [computed, late])
+        rows = {
+            "late_records": late,
+            "failed_windows": definition.failed_windows(computed),
+            "keyed_windows": self._windows_in(computed),
+        }
+        return Stage.of(self.tables, rows, [computed, late])
 
     def _windows_in(self, computed: DataFrame) -> DataFrame:
         """Computed windows as rows of keyed_windows."""
@@ -78,11 +82,11 @@ class KeyedWindowsJob(WindowsJob):
         self,
         spark: SparkSession,
         days: Sequence[date],
-        rows: Sequence[DataFrame],
+        rows: Rows,
         log: ArrivalLog,
     ) -> list[Batch]:
         """Joins the windows with a recount from raw records, and accounts for every record."""
-        keyed, late, _ = rows
+        keyed, late = rows["keyed_windows"], rows["late_records"]
         if is_of_stream(log):
             keyed = _latest(keyed)
             if isinstance(self.windows.spec, SessionWindows):
@@ -140,7 +144,7 @@ class KeyedWindowsJob(WindowsJob):
         self,
         spark: SparkSession,
         days: Sequence[date],
-        rows: Sequence[DataFrame],
+        rows: Rows,
         log: ArrivalLog,
     ) -> list[Batch]:
         """Computes the windows again from raw_events; returns the windows that differ.
@@ -150,7 +154,7 @@ class KeyedWindowsJob(WindowsJob):
         records = self.definition.cut(self.raw_records(spark, days, log))
         closings = self.arrivals(log).closings(days)
         again = self._windows_in(self.definition.compute(records, closings))
-        stored = rows[0]
+        stored = rows["keyed_windows"]
         if is_of_stream(log):
             again, stored = again.where("closed"), _latest(stored).where("closed")
         schema = self.window_tables.keyed_windows.schema
@@ -172,8 +176,8 @@ class KeyedWindowsJob(WindowsJob):
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes late_records, failed_windows and keyed_windows."""
-        keyed, late, failed = stage.tables
-        return publish_in_order(days, [late, failed, keyed])
+        order = ("late_records", "failed_windows", "keyed_windows")
+        return publish_in_order(days, [stage.tables[name] for name in order])
 
 
 def _latest(keyed: DataFrame) -> DataFrame:

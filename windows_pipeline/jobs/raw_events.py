@@ -9,7 +9,7 @@ from datetime import date
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -42,6 +42,7 @@ from windows_pipeline.jobs.computed_days import dependent_days, withdraw_compute
 from windows_pipeline.jobs.job import (
     Job,
     RowCounts,
+    Rows,
     Stage,
     StagedTable,
     cache_rows,
@@ -81,37 +82,6 @@ _LANDED = ("landed", "rejected")
 """What the checks report of a day, beside its totals: how many records landed, were rejected."""
 
 
-Part = TypeVar("Part")
-
-
-class _Parts(NamedTuple, Generic[Part]):
-    """What belongs to each table of the job: the table, its rows, or its rows as they are staged.
-
-    Attributes:
-        quarantined_files: None if the source skips no bad files.
-        landed_files: None where published tables are checked.
-    """
-
-    raw_events: Part
-    rejected_records: Part
-    quarantined_files: Part | None
-    arrival_log: Part
-    landed_files: Part | None
-
-    @classmethod
-    def of(cls, parts: Sequence[Part], *, skips_bad_files: bool) -> _Parts[Part]:
-        """Names the parts of a list in the order of `listed`."""
-        raw_events, rejected_records, *others = parts
-        quarantined_files = others.pop(0) if skips_bad_files else None
-        arrival_log, *files = others
-        landed_files = files[0] if files else None
-        return _Parts(raw_events, rejected_records, quarantined_files, arrival_log, landed_files)
-
-    def listed(self) -> list[Part]:
-        """The parts that are there."""
-        return [part for part in self if part is not None]
-
-
 class FedByStreamError(RefusedError):
     """A stream fills the tables, so days can't be ingested whole; the message names the fix."""
 
@@ -145,16 +115,10 @@ class RawEventsJob:
         The row of the arrival log commits a day.
         """
         tables = source_tables(self.pipeline, self.settings.warehouse)
-        written = _Parts(
-            tables.raw_events,
-            tables.rejected_records,
-            tables.quarantined_files,
-            tables.arrival_log,
-            landed_files=None,
-        )
-        if not self.starts_over:
-            return written.listed()
-        return [replace(table, starts_over=True) for table in written.listed()]
+        listed = tables.quarantined_files
+        written = [tables.raw_events, tables.rejected_records, *([listed] if listed else [])]
+        written.append(tables.arrival_log)
+        return [replace(table, starts_over=self.starts_over) for table in written]
 
     def starting_over(self) -> Self:
         """The same job, for a rebuild of its tables."""
@@ -165,13 +129,9 @@ class RawEventsJob:
         """None, as all other steps follow."""
         return
 
-    def _parts(self, parts: Sequence[Part]) -> _Parts[Part]:
-        """Names what belongs to each of the job's tables, and to the landed files."""
-        return _Parts.of(parts, skips_bad_files=self.pipeline.source.skips_bad_files)
-
     @property
     def _log(self) -> Table:
-        return self._parts(self.tables).arrival_log
+        return self.tables[-1]
 
     @property
     def files(self) -> Table:
@@ -233,12 +193,14 @@ class RawEventsJob:
             rows = self._rows(ordered, days, read, quarantined_among(files, self.bad))
             self.files.create_if_missing(spark)
             tables = [*self.tables, self.files]
-            staged = [
-                StagedTable(table, frame.select(table.schema.names))
-                for table, frame in zip(tables, rows.listed(), strict=True)
-            ]
+            staged = {
+                table.short_name: StagedTable(
+                    table, rows[table.short_name].select(table.schema.names)
+                )
+                for table in tables
+            }
         unchanged = partial(require_unchanged, self.landing, read)
-        return Stage(staged, [cached, rows.arrival_log], unchanged)
+        return Stage(staged, [cached, rows["arrival_log"]], unchanged)
 
     def _rows(
         self,
@@ -246,7 +208,7 @@ class RawEventsJob:
         days: Sequence[date],
         read: Sequence[FileState],
         listed: Sequence[QuarantinedFile],
-    ) -> _Parts[DataFrame]:
+    ) -> Rows:
         """The rows of each table and of the landed files; those of arrival_log are cached."""
         accepted = ordered.where(F.col("reason").isNull())
         timed = with_timestamps(accepted, "event_time", "running_max")
@@ -254,14 +216,13 @@ class RawEventsJob:
         counted = arrival_log_rows(accepted, rejected, days)
         of_no_stream = dict.fromkeys(("watermark", "batch", "stream"), F.lit(None))
         logged = with_timestamps(counted, "max_event_time")
-        skips = self.pipeline.source.skips_bad_files
-        return _Parts(
-            raw_events=timed.withColumn("batch", F.lit(None)),
-            rejected_records=rejected,
-            quarantined_files=quarantine_rows(ordered.sparkSession, listed) if skips else None,
-            arrival_log=cache_rows(logged.withColumns(of_no_stream)),
-            landed_files=_with_counts(read, ordered),
-        )
+        return {
+            "raw_events": timed.withColumn("batch", F.lit(None)),
+            "rejected_records": rejected,
+            "quarantined_files": quarantine_rows(ordered.sparkSession, listed),
+            "arrival_log": cache_rows(logged.withColumns(of_no_stream)),
+            "landed_files": _with_counts(read, ordered),
+        }
 
     def _is_streamed(self, log: ArrivalLog) -> bool:
         """Whether a stream fills these tables; for landed files only the log can say."""
@@ -303,16 +264,15 @@ class RawEventsJob:
         self,
         spark: SparkSession,
         days: Sequence[date],
-        rows: Sequence[DataFrame],
+        rows: Rows,
         log: ArrivalLog,
     ) -> list[Batch]:
         """A row per day and source partition: how many records landed, and where they went.
 
         The pipeline's own checks look at the records themselves.
         """
-        parts = self._parts(rows)
-        raw, quarantined = parts.raw_events, parts.quarantined_files
-        arrival_units = _of_whole_arrival_units(parts.arrival_log)
+        raw, quarantined = rows["raw_events"], rows.get("quarantined_files")
+        arrival_units = _of_whole_arrival_units(rows["arrival_log"])
         is_large = self._is_large(days, log)
         stretch_rows = self.tuning.checked_rows_per_stretch if is_large else None
         seen = recount_running_maxima(raw, stretch_rows)
@@ -322,10 +282,14 @@ class RawEventsJob:
             F.count_if(~F.col("is_again")).alias("distinct_offsets"),
             F.count_if(~expected.eqNullSafe(F.col("running_max"))).alias("wrong_running_max"),
         )
-        of_reject = parts.rejected_records.groupBy("arrival_unit").agg(
-            F.count("*").alias("rejected"),
-            F.mode("reason").alias("most_frequent_reason"),
-            F.count_if(F.col("reason").startswith(AMBIGUOUS_TIME)).alias("_ambiguous"),
+        of_reject = (
+            rows["rejected_records"]
+            .groupBy("arrival_unit")
+            .agg(
+                F.count("*").alias("rejected"),
+                F.mode("reason").alias("most_frequent_reason"),
+                F.count_if(F.col("reason").startswith(AMBIGUOUS_TIME)).alias("_ambiguous"),
+            )
         )
         of_day = Window.partitionBy("arrival_unit")
         totals = {"arrival_unit_rows": F.sum("rows").over(of_day)}
@@ -341,7 +305,7 @@ class RawEventsJob:
             )
         judged = (
             arrival_units.join(of_partition, ["arrival_unit", "source_partition"], "left")
-            .join(self._landed(spark, days, log, parts), "arrival_unit", "left")
+            .join(self._landed(spark, days, log, rows), "arrival_unit", "left")
             .join(of_reject, "arrival_unit", "left")
             .join(_without_values(raw, self.pipeline.source), "arrival_unit", "left")
             .fillna(0, counted if self._is_streamed(log) else ["landed", *counted])
@@ -365,7 +329,7 @@ class RawEventsJob:
         spark: SparkSession,
         days: Sequence[date],
         log: ArrivalLog,
-        parts: _Parts[DataFrame],
+        rows: Rows,
     ) -> DataFrame:
         """How many records landed in each day; no row for a stream, whose days are no folders.
 
@@ -373,13 +337,13 @@ class RawEventsJob:
         """
         if self._is_streamed(log):
             return small_frame(spark, [], "arrival_unit date, landed bigint")
-        quarantined = parts.quarantined_files
+        quarantined = rows.get("quarantined_files")
         listed = [] if quarantined is None else quarantined.select("file").collect()
         left_out = {row["file"] for row in listed}
         files = [file for file in landed_files(self.landing, days) if str(file) not in left_out]
         landed = read_landed(spark, self.pipeline.source, self.landing, files)
-        if parts.landed_files is not None:
-            landed = landed.join(parts.landed_files, ["arrival_unit", "file"], "left_semi")
+        if "landed_files" in rows:  # published rows have been compared
+            landed = landed.join(rows["landed_files"], ["arrival_unit", "file"], "left_semi")
         return landed.groupBy("arrival_unit").agg(F.count("*").alias("landed"))
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
@@ -393,7 +357,7 @@ class RawEventsJob:
         Raises:
             FedByStreamError: A stream has begun to fill these tables.
         """
-        log = self._parts(stage.tables).arrival_log
+        log = stage.tables["arrival_log"]
         before = self.arrived(spark)
         self.refuse_stream(before)
         withdraw_computed_days(
@@ -412,7 +376,7 @@ class RawEventsJob:
             listed = quarantined_files_table(self.pipeline, self.settings.warehouse)
             if listed.exists(spark):
                 listed.withdraw(spark, days)
-        records_and_files = [staged for staged in stage.tables if staged is not log]
+        records_and_files = [staged for staged in stage.tables.values() if staged is not log]
         versions = publish_in_order(days, [*records_and_files, log])
         store_watermarks(spark, log.table, *decided_by)
         return versions | {log.table.name: log.table.version(spark)}
@@ -424,8 +388,7 @@ class RawEventsJob:
         known_days = sorted({row.arrival_unit for row in before} & set(days))
         if not known_days:
             return set()
-        parts = self._parts(stage.tables)
-        raw, log = parts.raw_events, parts.arrival_log
+        raw, log = stage.tables["raw_events"], stage.tables["arrival_log"]
         columns = [name for name in raw.table.schema.names if name != "batch"]
         old = raw.table.of_arrival_units(spark, known_days).select(columns)
         new = raw.rows.where(in_arrival_units(known_days)).select(columns)

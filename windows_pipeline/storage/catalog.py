@@ -56,6 +56,11 @@ class TableSpec:
     has_whole_days: bool = False
 
     @property
+    def short_name(self) -> str:
+        """Its name within its pipeline or definition: `final_windows`."""
+        return self.name.rpartition("/")[2]
+
+    @property
     def what_fills(self) -> str:
         """The commands that fill the table, of which the pipeline has one."""
         pipeline = self.name.partition("/")[0]

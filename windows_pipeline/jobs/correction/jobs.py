@@ -15,7 +15,7 @@ from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.correction_marker import Correction
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
-from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
+from windows_pipeline.jobs.job import Rows, Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.jobs.windows_job import WindowsJob
@@ -71,20 +71,20 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
         """Selects the closed windows of the days, and those that differ from the published ones."""
         stage = super().stage(spark, days, log)
         found = differences(
-            self._published(spark, days), stage.tables[0].rows, self.key_columns
+            self._published(spark, days), stage.rows["final_windows"], self.key_columns
         ).withColumns(
             {
                 "correction": F.lit(self.correction.number).cast("bigint"),
                 "cause": F.lit(self.correction.cause),
             }
         )
-        corrections = self.window_tables.corrections
-        listed = cache_rows(found.select(*corrections.schema.names))
-        return Stage([*stage.tables, StagedTable(corrections, listed)], [*stage.cached, listed])
+        listed = cache_rows(found.select(*self.window_tables.corrections.schema.names))
+        rows = {**stage.rows, "corrections": listed}
+        return Stage.of(self.tables, rows, [*stage.cached, listed])
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes corrections first, so that each change is listed before its window changes."""
-        final, corrections = stage.tables
+        final, corrections = stage.tables["final_windows"], stage.tables["corrections"]
         return {
             corrections.table.name: self.list_corrections(corrections),
             final.table.name: self.change_final_windows(spark, days, final),
@@ -105,11 +105,10 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
         version = self.correction.final_version
         return self.window_tables.final_windows.of_arrival_units(spark, days, version)
 
-    def _corrections(
-        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
-    ) -> DataFrame:
+    def _corrections(self, spark: SparkSession, days: Sequence[date], rows: Rows) -> DataFrame:
         earlier = super()._corrections(spark, days, rows)
-        return earlier.where(F.col("correction") < self.correction.number).unionByName(rows[1])
+        earlier = earlier.where(F.col("correction") < self.correction.number)
+        return earlier.unionByName(rows["corrections"])
 
 
 class AlertsCorrection(InCorrection, AlertsJob):
@@ -127,32 +126,31 @@ class AlertsCorrection(InCorrection, AlertsJob):
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Raises the days' alerts; the staged rows are all rows that the days will have."""
         stage = super().stage(spark, days, log)
-        raised, episodes, *notified = stage.tables
-        rows = cache_rows(self._with_history(self._before(spark, days), raised.rows))
-        staged, cached = [StagedTable(raised.table, rows), episodes], [*stage.cached, rows]
-        for happened in notified:
-            stored = happened.table.of_arrival_units(spark, days)
+        rows = dict(stage.rows)
+        rows["alerts"] = cache_rows(self._with_history(self._before(spark, days), rows["alerts"]))
+        cached = [*stage.cached, rows["alerts"]]
+        if self.notifications is not None:
+            stored = self.notifications.of_arrival_units(spark, days)
             corrected = self.definition.corrected_notifications(
-                stored, happened.rows, self.correction.number
+                stored, rows["notifications"], self.correction.number
             )
-            events = cache_rows(corrected)
-            staged.append(StagedTable(happened.table, events))
-            cached.append(events)
-        return Stage(staged, cached)
+            rows["notifications"] = cache_rows(corrected)
+            cached.append(rows["notifications"])
+        return Stage.of(self.tables, rows, cached)
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the rows that differ from the stored rows."""
         # The same alert may be retracted and raised again, by different corrections.
-        keys = [
-            (*self.key_columns, "correction"),
-            ("arrival_unit", *EPISODE),
-            ("arrival_unit", "notification_id"),
-        ]
+        keys = {
+            "alerts": (*self.key_columns, "correction"),
+            "episodes": ("arrival_unit", *EPISODE),
+            "notifications": ("arrival_unit", "notification_id"),
+        }
         return {
             rows.table.name: _change(
-                spark, rows, rows.table.of_arrival_units(spark, days), key_columns
+                spark, rows, rows.table.of_arrival_units(spark, days), keys[name]
             )
-            for rows, key_columns in zip(stage.tables, keys, strict=False)
+            for name, rows in stage.tables.items()
         }
 
     def _before(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
