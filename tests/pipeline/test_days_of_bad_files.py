@@ -59,34 +59,23 @@ def days_of(project: SmallProject, name: str) -> list[int]:
     return sorted({row["arrival_unit"].day for row in named_rows(tables[name])})
 
 
-def keep_back_day(project: SmallProject, kind: str) -> Path:
-    """Runs three days, the second of which has a bad file: the file."""
-    bad, _ = bad_and_mended(kind)
-    project.declare(format=kind)
-    project.land(1, records(kind, 0), "a")
-    project.land(2, records(kind, 90_000), "a")
-    file = project.land(2, bad, NAME[kind])
-    project.land(3, records(kind, 200_000), "a")
-    status, said = project.call("run", "p")
-    assert status == 3, said
-    assert f"2026-11-02/{NAME[kind]}: " in said
-    assert "blocked by a missing day" in said
-    assert days_of(project, "arrival_log") == [1, 3]
-    assert days_of(project, "raw_events") == [1, 3]
-    assert days_of(project, "keyed_windows") == [1]
-    return file
+def test_a_bad_file_keeps_back_its_day_alone(project: SmallProject) -> None:
+    """Days before are computed, days after wait as for a missing day, until the file is mended.
 
-
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_a_bad_file_keeps_back_its_day_alone(project: SmallProject, kind: str) -> None:
-    """Days before are computed, days after wait as for a missing day."""
-    keep_back_day(project, kind)
-
-
-def test_a_mended_file_brings_its_day_and_a_bad_one_takes_none_away(project: SmallProject) -> None:
-    """Days after wait no longer; a day that was ingested before stays as it was."""
+    A day that was ingested before stays as it was. Of bad files in a stream, and of those that are
+    left out, other tests have the other forms.
+    """
     bad, mended = bad_and_mended("parquet")
-    file = keep_back_day(project, "parquet")
+    named = f"2026-11-02/{NAME['parquet']}: "
+    project.declare(format="parquet")
+    project.land(1, records("parquet", 0), "a")
+    project.land(2, records("parquet", 90_000), "a")
+    file = project.land(2, bad, NAME["parquet"])
+    project.land(3, records("parquet", 200_000), "a")
+    status, said = project.call("run", "p")
+    assert (status, named in said, "blocked by a missing day" in said) == (3, True, True), said
+    assert days_of(project, "arrival_log") == days_of(project, "raw_events") == [1, 3]
+    assert days_of(project, "keyed_windows") == [1]
     file.write_bytes(mended)
     status, said = project.call("run", "p")
     assert status == 0, said
@@ -94,7 +83,7 @@ def test_a_mended_file_brings_its_day_and_a_bad_one_takes_none_away(project: Sma
     assert len(project.raw("key")) == 9 + 5_000
     file.write_bytes(bad)
     status, said = project.call("run", "p", "--from", "2026-11-02", "--to", "2026-11-02")
-    assert (status, f"2026-11-02/{NAME['parquet']}: " in said) == (3, True), said
+    assert (status, named in said) == (3, True), said
     assert "2026-11-02: not ingested again, as a file is bad; the day stays as it was" in said
     assert not any(text in said for text in ("missing day", "to ingest it again", "accepted"))
     assert len(project.raw("key")) == 9 + 5_000
@@ -111,13 +100,24 @@ def test_bad_files_of_several_days_are_named_together(project: SmallProject) -> 
         project.land(3, "k,t\na,1\n"),
         project.land(4, f"{HEADER}{'a' * MOST},1,1\n"),
         project.land(5, records("csv", 100), "a.csv.zst"),
+        project.land(6, f"k,t,v,{'x' * MOST}\n"),
+        project.land(7, f'{HEADER}a,0,1\n"b,1,1\n' + "c,2,1\n" * MOST),
+        project.land(8, "k;t;v\na;0;1,5\n"),
     ]
     status, said = project.call("run", "p")
     assert status == 3, said
-    assert "2026-11-02/b.csv.gz: has no byte, and a file whose name ends with .gz" in said
-    assert "2026-11-03/a.csv: its header ['k', 't'] has no column 'v'" in said
-    assert "2026-11-04/a.csv: a record must have at most 200 bytes" in said
-    assert "2026-11-05/a.csv.zst: a file whose name ends with .zst must begin" in said
+    for named in (
+        "2026-11-02/b.csv.gz: has no byte, and a file whose name ends with .gz",
+        "2026-11-03/a.csv: its header ['k', 't'] has no column 'v'",
+        "2026-11-04/a.csv: a record must have at most 200 bytes",
+        "2026-11-05/a.csv.zst: a file whose name ends with .zst must begin",
+        "2026-11-06/a.csv: a record must have at most 200 bytes",
+        "2026-11-07/a.csv: a record must have at most 200 bytes",
+        "opens in line 3 ",
+        "2026-11-08/a.csv: its header ['k;t;v'] has no column 'k'",
+        "write 'delimiter: \";\"' in source",
+    ):
+        assert named in said, said
     assert days_of(project, "arrival_log") == days_of(project, "keyed_windows") == [1]
     for file in others:
         shutil.rmtree(file.parent)
@@ -127,53 +127,57 @@ def test_bad_files_of_several_days_are_named_together(project: SmallProject) -> 
     assert len(project.raw("key")) == 9
 
 
-@pytest.mark.parametrize(
-    ("kind", "way"), [("csv", "mend"), ("jsonl", "mend"), ("parquet", "remove")]
-)
-def test_a_bad_file_stops_a_stream_before_its_micro_batch(
-    project: SmallProject, kind: str, way: str
-) -> None:
-    bad, mended = bad_and_mended(kind)
-    project.declare(format=kind, stream=True)
-    project.land(1, records(kind, 0), "a")
+def test_a_bad_file_stops_a_stream_before_its_micro_batch(project: SmallProject) -> None:
+    """Until the file is mended, or is not there any more."""
+    bad, mended = bad_and_mended("jsonl")
+    project.declare(format="jsonl", stream=True)
+    project.land(1, records("jsonl", 0), "a")
     assert project.call("stream", "p")[0] == 0
-    project.land(2, records(kind, 90_000), "a")
-    file = project.land(2, bad, NAME[kind])
-    for _ in range(2):
+    for day, first in ((2, 90_000), (3, 200_000)):
+        project.land(day, records("jsonl", first), "a")
+        file = project.land(day, bad, NAME["jsonl"])
+        for _ in range(4 - day):
+            status, said = project.call("stream", "p")
+            assert (status, f"2026-11-0{day}/{NAME['jsonl']}: " in said) == (3, True), said
+            assert "p: the files' micro-batch is not ingested" in said
+            assert "then: windows-pipeline stream p" in said
+            before = list(range(1, day))
+            assert days_of(project, "arrival_log") == days_of(project, "raw_events") == before
+        if day == 2:
+            file.write_bytes(mended)
+        else:
+            file.unlink()
         status, said = project.call("stream", "p")
-        assert (status, f"2026-11-02/{NAME[kind]}: " in said) == (3, True), said
-        assert "p: the files' micro-batch is not ingested" in said
-        assert "then: windows-pipeline stream p" in said
-        assert days_of(project, "arrival_log") == days_of(project, "raw_events") == [1]
-    if way == "mend":
-        file.write_bytes(mended)
-    else:
-        file.unlink()
-    status, said = project.call("stream", "p")
-    assert status == 0, said
-    assert len(project.raw("key")) == 6 + (5_000 if way == "mend" else 0)
+        assert status == 0, said
+        assert len(project.raw("key")) == 3 * day + 5_000
 
 
 def test_a_stream_stops_at_each_file_that_spark_passes_over(project: SmallProject) -> None:
-    """It does not list some names, and a compressed file without a byte has no record for it."""
+    """It does not list some names, and a compressed file without a byte has no record for it.
+
+    Of a file that it lists, the stream finds out as it reads it.
+    """
     project.declare(stream=True)
     folder = project.land(1, records("csv", 0)).parent
     latin = Path(f"{folder}/caf\udce9.csv")
     latin.write_bytes(records("csv", 10))
     colon = project.land(1, records("csv", 20), "a:b.csv")
     empty = project.land(1, b"", "b.csv.gz")
-    repairs: dict[str, Callable[[], object]] = {
-        "a:b.csv: its name ": lambda: colon.rename(folder / "c.csv"),
-        "caf\\xe9.csv: its name ": lambda: latin.rename(folder / "d.csv"),
-        "b.csv.gz: has no byte": empty.unlink,
-    }
-    bad = [f"2026-11-01/{words}" for words in repairs]
-    for number, repair in enumerate(repairs.values()):
+    other = project.land(1, records("csv", 100), "x.csv.bz2")
+    names = ("a:b.csv: its name ", "caf\\xe9.csv: its name ", "b.csv.gz: has no byte")
+    bad = [f"2026-11-01/{words}" for words in (*names, "x.csv.bz2: a file whose name ends with")]
+    for found in (
+        [True, True, True, False],
+        [False, False, True, False],
+        [False, False, False, True],
+    ):
         status, said = project.call("stream", "p")
-        assert (status, [words in said for words in bad[number:]]) == (3, [True] * (3 - number)), (
-            said
-        )
-        repair()
+        assert (status, [words in said for words in bad]) == (3, found), said
+        if found[0]:
+            colon.rename(folder / "c.csv")
+            latin.rename(folder / "d.csv")
+        else:
+            (empty if found[2] else other).unlink()
     project.land(1, gzip.compress(records("csv", 30)), "e.csv.gz")
     assert project.call("stream", "p")[0] == 0
     assert len(project.raw("key")) == 12

@@ -55,7 +55,7 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
     "no lists of files": (lambda at: shutil.rmtree(at / "sources"), "checkpoint must be whole"),
     "no newest offsets and commits": (
         lambda at: gone(at / "offsets" / "1", at / "commits" / "1"),
-        "/offsets/1 is missing",
+        "its tables end with micro-batch 1, which its checkpoint must have: ",
     ),
     "no checkpoint": (shutil.rmtree, "/p/_stream holds no checkpoint of that stream"),
 }

@@ -68,31 +68,25 @@ def assert_day_shows_with_checks(instance: dg.DagsterInstance, counts: set[str])
         assert f"; {day(1)}: " in str(evaluated.evaluation.description)
 
 
-def test_a_run_by_the_shell_shows_in_dagster(
+def test_each_run_by_the_shell_shows_in_dagster(
     project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each table of each step has a materialization of the day, and each check its result."""
-    home = home_of(project)
-    status, said = call(capfd, monkeypatch, "run", "flights")
-    assert (status, "warning" in said) == (0, False), said
-    instance = instance_in(home, monkeypatch)
-    shown = {key.to_user_string() for key in instance.get_asset_keys()}
-    # failed_windows has no rows.
-    of_windows = ("keyed_windows", "late_records", "final_windows", "alerts", "episodes")
-    expected = {f"flights/{name}" for name in ("raw_events", "rejected_records", "arrival_log")}
-    assert shown == expected | {f"flights/hourly/{name}" for name in of_windows}
-    assert_day_shows_with_checks(instance, {"dagster/partition_row_count"})
+    """Each table of each step has a materialization of the day, and each check its result.
 
-
-def test_a_day_that_runs_again_shows_again(
-    project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every time with its checks, also where these refuse to publish; a command is a run."""
+    So has a day that runs again, also where checks refuse to publish; a command is a run.
+    """
     home = home_of(project)
     of_day = ("run", "flights", "--from", day(1).isoformat(), "--to", day(1).isoformat())
     for _ in range(2):
         status, said = call(capfd, monkeypatch, *of_day)
         assert (status, "warning" in said) == (0, False), said
+        instance = instance_in(home, monkeypatch)
+        shown = {key.to_user_string() for key in instance.get_asset_keys()}
+        # failed_windows has no rows.
+        of_windows = ("keyed_windows", "late_records", "final_windows", "alerts", "episodes")
+        expected = {f"flights/{name}" for name in ("raw_events", "rejected_records", "arrival_log")}
+        assert shown == expected | {f"flights/hourly/{name}" for name in of_windows}
+        assert_day_shows_with_checks(instance, {"dagster/partition_row_count"})
     landed = project.folder / "data" / "flights" / day(1).isoformat()
     (file,) = landed.iterdir()
     lines = file.read_text().splitlines(keepends=True)
@@ -101,7 +95,6 @@ def test_a_day_that_runs_again_shows_again(
     assert (status, "final_windows: NOT published" in said) == (1, True), said
     assert "warning: dagster" not in said
 
-    instance = instance_in(home, monkeypatch)
     runs = instance.get_runs()
     assert {run.job_name for run in runs} == {"flights_in_shell"}
     assert [run.is_success for run in reversed(runs)] == [True, True, False]
@@ -109,14 +102,14 @@ def test_a_day_that_runs_again_shows_again(
     assert {run.tags["windows-pipeline/command"] for run in runs} == {command}
     did = runs[0].tags["windows-pipeline/did"]
     assert f"flights/hourly/final_windows: NOT published, 1 day, {day(1)}" in did
-    shown = [
+    evaluated = [
         (check.check_name, check.partition, check.passed)
         for run in reversed(runs)
         for event in instance.all_logs(run.run_id, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
         if (check := event.asset_check_evaluation) is not None
         and check.asset_key.path[-1] == "final_windows"
     ]
-    assert shown == [
+    assert evaluated == [
         ("rules", None, True),
         ("rules", None, True),
         ("rules", day(1).isoformat(), False),

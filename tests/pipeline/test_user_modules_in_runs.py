@@ -133,6 +133,3 @@ def test_it_is_the_same_by_days_in_a_stream_and_rebuilt(
     status, said = project.call("rebuild", "p")
     spreads = {row["spread"] for row in named_rows(project.windows.final_windows)}
     assert spreads == {6.0, None, 330.0}, said
-    declare(project, names)
-    project.call("rebuild", "p")
-    assert project.results_of(names) == by_days

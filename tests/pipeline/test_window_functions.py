@@ -140,7 +140,7 @@ def test_its_rows_are_the_same_by_days_in_a_stream_and_rebuilt(
     """Rules E3, E4, H1: those of the oracle's firings, also of days before the function."""
     streamed = SmallProject(tmp_path / "q", project.base, project.capfd, project.monkeypatch)
     declare(project, names, process=False)
-    declare(streamed, names, max_per_batch=1)
+    declare(streamed, names, max_per_batch=3)
     land(project, RECORDS[:CUT])
     status, said = project.ingest("run")
     assert status == 0, said
@@ -152,6 +152,7 @@ def test_its_rows_are_the_same_by_days_in_a_stream_and_rebuilt(
     assert {row[3] for row in wanted} == {"EARLY", "ON_TIME", "LATE"}
     assert found_in(project) == wanted
 
+    # Two micro-batches: the first has a record of the second day.
     cuts = ((0, 3), (3, CUT), (CUT, 9), (9, len(RECORDS)))
     for number, (start, end) in enumerate(cuts):
         lines = [*RECORDS[start:end], *([LAST] if end == len(RECORDS) else [])]
