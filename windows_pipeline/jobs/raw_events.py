@@ -23,13 +23,11 @@ from windows_pipeline.arrival.log import (
     rows_of,
     summed_up,
 )
+from windows_pipeline.arrival.numbering import RangedOrder, freed_on_error
 from windows_pipeline.arrival.order import in_arrival_order
-from windows_pipeline.arrival.ranges import (
-    RangedOrder,
-    freed_on_error,
-    in_arrival_order_by_ranges,
-)
+from windows_pipeline.arrival.ranges import in_arrival_order_by_ranges
 from windows_pipeline.arrival.stored_watermark import store_watermarks
+from windows_pipeline.arrival.watermark import stream_times_after
 from windows_pipeline.checks.compare import arrival_units_that_differ
 from windows_pipeline.checks.own_checks import own_checks_of_records
 from windows_pipeline.checks.recounts.arrival import recount_running_maxima
@@ -474,12 +472,10 @@ def _decisions(log: ArrivalLog) -> Iterator[tuple[int, str, int]]:
         for partition in partitions:
             if stream_time_ms.get(partition, NEVER_MS) < watermark_ms:
                 yield batch, partition, watermark_ms
-        for row in rows:
-            if row.source_partition is not None and row.max_event_time_ms is not None:
-                known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
-                stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
-            if row.watermark_ms is not None:
-                watermark_ms = max(watermark_ms, row.watermark_ms)
+        times = ((row.source_partition, row.max_event_time_ms) for row in rows)
+        stream_time_ms = stream_times_after(stream_time_ms, times)
+        stored_ms = (row.watermark_ms for row in rows if row.watermark_ms is not None)
+        watermark_ms = max([watermark_ms, *stored_ms])
 
 
 def _of_whole_arrival_units(logged: DataFrame) -> DataFrame:
