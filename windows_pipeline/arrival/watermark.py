@@ -6,10 +6,11 @@ records there are. This module needs no Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from windows_pipeline.kernels.time import NEVER_MS
@@ -157,6 +158,31 @@ def partitions_after(
         "idle_partitions": sorted(name for name, ms in time_ms.items() if ms < slowest_ms),
         "slowest_partitions": sorted(name for name, ms in time_ms.items() if ms == slowest_ms),
     }
+
+
+def decided_watermarks(log: Iterable[LogRow]) -> Iterator[tuple[int, str, int]]:
+    """The watermark before each micro-batch, for the source partitions that lay behind it (A4).
+
+    Args:
+        log: Rows of the log; those of days that were ingested whole do not count.
+
+    Yields:
+        The micro-batch, a source partition of it, and the watermark in ms.
+    """
+    watermark_ms = NEVER_MS
+    stream_time_ms: dict[str, int] = {}
+    of_batches = sorted(
+        ((row.batch, row) for row in log if row.batch is not None), key=itemgetter(0)
+    )
+    for batch, of_batch in groupby(of_batches, key=itemgetter(0)):
+        rows = [row for _, row in of_batch]
+        for partition in {row.source_partition for row in rows if row.source_partition is not None}:
+            if stream_time_ms.get(partition, NEVER_MS) < watermark_ms:
+                yield batch, partition, watermark_ms
+        times = ((row.source_partition, row.max_event_time_ms) for row in rows)
+        stream_time_ms = stream_times_after(stream_time_ms, times)
+        stored_ms = (row.watermark_ms for row in rows if row.watermark_ms is not None)
+        watermark_ms = max([watermark_ms, *stored_ms])
 
 
 def slowest_active(stream_time_ms: Mapping[str, int], idle_after_ms: int | None) -> int:
