@@ -299,8 +299,8 @@ def test_what_only_one_of_the_two_finds_fails_the_run(spark: SparkSession) -> No
         sound = verdicts.toArrow()
     assert [result.passed for result in judge(batches, sound)] == [True, True]
     for column, spoiled, refused in [
-        ("_smallest_not_empty", 0, "refuses rows, and no row counts"),
-        ("_broken_not_empty", 1, "refuses no row, and rows count"),
+        ("_smallest_not_empty", 0, "refuses rows, but none counts"),
+        ("_broken_not_empty", 1, "refuses no row, but some count"),
     ]:
         index = sound.schema.get_field_index(column)
         values = pa.array([spoiled] * sound.num_rows, sound.schema.field(index).type)

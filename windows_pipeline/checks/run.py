@@ -257,12 +257,11 @@ def judge(batches: Sequence[Batch], verdicts: pa.Table) -> list[CheckResult]:
 def _require_same(refused: set[str], counted: set[str]) -> None:
     """Raises if Great Expectations and our own count of failing rows differ about a check."""
     for name in sorted(refused ^ counted):
-        finds = "refuses rows" if name in refused else "refuses no row"
-        ours = "no row" if name in refused else "rows"
+        found = "rows, but none counts" if name in refused else "no row, but some count"
         raise RuntimeError(
             f"check {name}: Great Expectations and the count of failing rows must agree, but Great "
-            f"Expectations {finds}, and {ours} count as failing. Nothing is known of the rows, so "
-            "run the command again; if it fails again, one of the two has a bug: please report it"
+            f"Expectations refuses {found} as failing. So nobody knows whether the rows are right: "
+            "run the command again; if it fails again, please report it, as one of the two is wrong"
         )
 
 
