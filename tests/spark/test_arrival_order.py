@@ -124,13 +124,13 @@ def test_the_log_sums_up_each_arrival_unit_and_marks_the_empty_one(spark: SparkS
     }
 
 
-NAMES = ("range", "rows_before", "max_before")
+NAMES = ("stretch", "rows_before", "max_before")
 
 
 def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
     """Rules A1 and A2: ties, nulls, and ranges that cut arrival units and source partitions."""
     records = [*records_of(seed=6, count=300), *records_of(seed=7, count=8)[:4] * 30]
-    rejected = [(DAYS[2], None, None, None, None, "f1", None)] * 3
+    rejected = [(day, None, None, None, None, "f1", None) for day in DAYS]
     frame = spark.createDataFrame([*records, *rejected], SCHEMA).repartition(3)
     # A source may have columns of these names.
     frame = frame.withColumns({name: F.hash("came", "_event_time_ms") for name in NAMES}).persist()
@@ -143,7 +143,7 @@ def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
     assert len(rows) == len(records)
     assert sorted(cut) == sorted(rows)
     # The ranges cut arrival units and source partitions, and hold rejected records, too.
-    sizes = [row["count"] for row in ranged.cached.groupBy("_range").count().collect()]
+    sizes = [row["count"] for row in ranged.cached.groupBy("_stretch").count().collect()]
     assert len(sizes) > 4
     assert sum(sizes) == len(records) + len(rejected)
     ranged.cached.unpersist()

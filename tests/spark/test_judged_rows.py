@@ -11,6 +11,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 import yaml
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +23,9 @@ from windows_pipeline.checks.run import (
     Check,
     CheckResult,
     Within,
+    judge,
     validate,
+    verdicts_of,
     with_verdicts,
 )
 from windows_pipeline.config import Pipeline, load_pipeline
@@ -282,3 +285,25 @@ def test_great_expectations_judges_the_rows_themselves(spark: SparkSession) -> N
         batch = Batch("rows", rows, checks, verdicts=verdicts.withColumn(column, changed))
         found = [result.failing_rows for result in validate([batch])]
         assert found == [int(number == failing) for number in range(3)], column
+
+
+def test_what_only_one_of_the_two_finds_fails_the_run(spark: SparkSession) -> None:
+    """Great Expectations and the count of failing rows must agree; a check never passes by one."""
+    checks = [
+        Check("apart", "", "first = 40"),
+        Check("not_empty", "", "n IS NULL", within=Within("n", least=1)),
+    ]
+    rows = spark.createDataFrame([(0, 1), (20, 2)], "first int, n int")
+    batches = [Batch("rows", rows, checks)]
+    with verdicts_of(batches) as verdicts:
+        sound = verdicts.toArrow()
+    assert [result.passed for result in judge(batches, sound)] == [True, True]
+    for column, spoiled, refused in [
+        ("_smallest_not_empty", 0, "refuses rows, but none counts"),
+        ("_broken_not_empty", 1, "refuses no row, but some count"),
+    ]:
+        index = sound.schema.get_field_index(column)
+        values = pa.array([spoiled] * sound.num_rows, sound.schema.field(index).type)
+        changed = sound.set_column(index, column, values)
+        with pytest.raises(RuntimeError, match=f"check not_empty: .*{refused}"):
+            judge(batches, changed)

@@ -15,7 +15,7 @@ from tests.support.kafka import KafkaBroker, Record
 from windows_pipeline.faults.explain import explained
 from windows_pipeline.settings import DELTA_PACKAGE, KAFKA_PACKAGE, Settings, load_settings
 from windows_pipeline.sources.kafka.state import KafkaDataLostError, require_same_topic, topic_state
-from windows_pipeline.sources.kafka.topic import KafkaTopic, read_range, read_topic
+from windows_pipeline.sources.kafka.topic import KafkaTopic, read_topic
 
 ROOT = Path(__file__).parents[2]
 Row = tuple[str, int, str | None]
@@ -96,15 +96,17 @@ def test_each_offset_is_read_once_whatever_the_runs_and_restarts(
 
 
 def test_a_record_has_kafkas_own_key_text_and_time(
-    spark: SparkSession, broker: KafkaBroker
+    spark: SparkSession, broker: KafkaBroker, tmp_path: Path
 ) -> None:
     """Rule A6: a record without text or key is read, so that it can be rejected."""
     broker.create_topic("columns", 3)
     broker.send(
         "columns", [(2, "a", '{"é": 1}', 1_357_034_400_123), (0, None, None, 5), (1, "", "", 0)]
     )
-    topic = KafkaTopic(broker.servers, "columns")
-    batch = read_range(spark, topic, dict.fromkeys(range(3), 0), dict.fromkeys(range(3), 1))
+    records = read_topic(spark, KafkaTopic(broker.servers, "columns")).writeStream
+    records = records.format("memory").queryName("topic_columns").trigger(availableNow=True)
+    records.option("checkpointLocation", str(tmp_path)).start().awaitTermination()
+    batch = spark.table("topic_columns")
     assert batch.dtypes == [
         ("source_partition", "string"),
         ("offset", "bigint"),
@@ -112,7 +114,6 @@ def test_a_record_has_kafkas_own_key_text_and_time(
         ("arrived_at", "timestamp"),
         ("key", "string"),
     ]
-    assert read_topic(spark, topic).schema == batch.schema
     read = sorted(tuple(row) for row in batch.collect())
     arrived = [datetime.fromtimestamp(ms / 1000, UTC) for ms in (5, 0, 1_357_034_400_123)]
     assert [row[3].astimezone(UTC) for row in read] == arrived
@@ -171,19 +172,6 @@ def test_a_topic_that_is_created_again_is_an_error(
     assert "has 0 to 9 of partition 0" in str(raised.value)
 
 
-def test_a_range_that_expired_is_an_error(spark: SparkSession, broker: KafkaBroker) -> None:
-    topic = KafkaTopic(broker.servers, "range")
-    broker.create_topic("range", 2)
-    broker.send("range", numbered(1, 0, 5))
-    assert read_range(spark, topic, {1: 2}, {1: 4}).count() == 2
-    broker.delete_records("range", 1, 3)
-    with pytest.raises(Exception, match="Some data may have been lost") as raised:
-        read_range(spark, topic, {1: 2}, {1: 4}).collect()
-    assert "Could not read records in offset [2, 4) for topic partition range-1" in said_of(
-        raised.value
-    )
-
-
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
@@ -196,20 +184,6 @@ def test_a_range_that_expired_is_an_error(spark: SparkSession, broker: KafkaBrok
 def test_a_wrong_topic_names_the_field(fields: dict[str, object], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         KafkaTopic(**{"servers": "a:1", "topic": "t", **fields})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "named"),
-    [
-        ({0: 1}, {1: 2}, "name both offsets"),
-        ({0: 3}, {0: 2}, "must be from 0 to 2, the end, not 3"),
-    ],
-)
-def test_a_wrong_range_is_refused(
-    spark: SparkSession, start: dict[int, int], end: dict[int, int], named: str
-) -> None:
-    with pytest.raises(ValueError, match=named):
-        read_range(spark, KafkaTopic("a:1", "t"), start, end)
 
 
 def test_the_clients_options_are_in_no_text() -> None:

@@ -296,16 +296,6 @@ def test_a_damaged_csv_file_is_an_error_that_names_it(spark: SparkSession, tmp_p
     assert str(bad_file).startswith("2013-01-01/cut.csv.gz: ")
 
 
-def test_csv_headers_that_do_not_fit_are_named(spark: SparkSession, tmp_path: Path) -> None:
-    land(tmp_path, DAY, "a.csv", "id,at,n\n")
-    land(tmp_path, DAY, "b.csv", "id,n,at\n")
-    with pytest.raises(ValueError, match=r"2013-01-01/b\.csv: its header .* differs .*/a\.csv"):
-        landed(spark, source_of("csv"), tmp_path)
-    land(tmp_path, NEXT, "a.csv", "id,when,n\n")
-    with pytest.raises(ValueError, match=r"2013-01-02/a\.csv: .* has no column 'at'; land"):
-        landed(spark, source_of("csv"), tmp_path, NEXT)
-
-
 def test_parquet_columns_become_text_whatever_their_type(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -340,15 +330,3 @@ def test_parquet_files_of_two_schemas_share_no_number(spark: SparkSession, tmp_p
     rows = ordered.records.orderBy("offset").collect()
     ordered.cached.unpersist()
     assert [(row.offset, row.n) for row in rows] == list(enumerate([1, 2, 1.5, 2.5, 3, 4]))
-
-
-def test_parquet_times_in_nanoseconds_are_refused_with_the_fix(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    (tmp_path / str(DAY)).mkdir()
-    frame = pd.DataFrame({"id": ["a"], "at": pd.to_datetime(["2013-01-01"]), "n": [1]})
-    frame.to_parquet(tmp_path / str(DAY) / "a.parquet")
-    with pytest.raises(
-        ValueError, match=r"a\.parquet: column 'at' .*nanoseconds|coerce_timestamps"
-    ):
-        landed(spark, source_of("parquet"), tmp_path)

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.log import LogRow
+from windows_pipeline.arrival.watermark import LogRow
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.streaming.log_state import BatchPart, LogState, state_of

@@ -31,7 +31,7 @@ from tests.support.strategies import Arrivals
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.watermark import (
     ArrivalUnit,
-    ArrivedPart,
+    LogRow,
     Read,
     Timeline,
     build_timeline,
@@ -148,7 +148,7 @@ def _aggregate(name: str, function: str, column: str) -> Aggregate:
     return Aggregate(name, Function.PERCENTILE, column, percentage)
 
 
-def log_of(records: Sequence[Record], arrival_units: int) -> list[ArrivedPart]:
+def log_of(records: Sequence[Record], arrival_units: int) -> list[LogRow]:
     """The arrival log's rows; that of an arrival unit without records has no source partition."""
     largest: dict[tuple[int, int], int] = {}
     for record in records:
@@ -157,11 +157,11 @@ def log_of(records: Sequence[Record], arrival_units: int) -> list[ArrivedPart]:
             record.event_time, largest.get(arrival_unit_partition, record.event_time)
         )
     rows = [
-        ArrivedPart(day_of(arrival_unit), str(each), time)
+        LogRow(day_of(arrival_unit), str(each), time)
         for (arrival_unit, each), time in largest.items()
     ]
     empty = set(range(arrival_units)) - {record.arrival_unit for record in records}
-    return rows + [ArrivedPart(day_of(arrival_unit), None, None) for arrival_unit in sorted(empty)]
+    return rows + [LogRow(day_of(arrival_unit), None, None) for arrival_unit in sorted(empty)]
 
 
 def timeline_of(case: Arrivals) -> Timeline:

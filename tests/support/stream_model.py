@@ -25,7 +25,6 @@ from tests.support.spark_cases import (
     spec_of,
     texts,
 )
-from windows_pipeline.arrival.log import arrived_parts
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Position
 from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline
 from windows_pipeline.incremental.windows import lookback_ms
@@ -126,7 +125,7 @@ class StreamModel:
     def backfill(self) -> Results:
         """The results of a run over whole days, from the log and the raw records."""
         log = self._rows("arrival_log")
-        timeline = build_timeline(arrived_parts(log), FIRST_DAY, self._idle_after)
+        timeline = build_timeline(log, FIRST_DAY, self._idle_after)
         days = [arrival_unit.day for arrival_unit in timeline.arrival_units]
         grace_ms = self.definition.grace
         reads = look_back(timeline, days, lookback_ms(spec_of(self.definition)), grace_ms)
@@ -137,7 +136,7 @@ class StreamModel:
         met = self._met(self._rows("raw_events"), timeline, reads, is_new)
         closings = closings_of(timeline.arrival_units, grace_ms)
         answer = kernel_answer(self.definition, closings, AGGREGATES, met, with_failed=True)
-        merge = Merge(self._idle_after).after(arrived_parts(log))
+        merge = Merge(self._idle_after).after(log)
         merged = _merged(self._rows("raw_events"), timeline, merge, BEFORE_ALL, merge.position)
         return Results([row for row in answer.windows if row.closed], answer.late, merged)
 

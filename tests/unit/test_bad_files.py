@@ -180,6 +180,14 @@ def test_csv_headers_have_the_declared_columns(tmp_path: Path) -> None:
     assert (second.file, "2013-01-01/b.csv" in second.cause) == ("2013-01-01/c.csv", True)
 
 
+def test_a_header_of_another_delimiter_names_the_delimiter(tmp_path: Path) -> None:
+    land(tmp_path, "a.csv", b"id;at;n\na;x;1,5\n")
+    found = problem(tmp_path, "csv")
+    assert found.cause == "its header ['id;at;n'] has no column 'id'"
+    assert found.fix.startswith("source.delimiter is ','")
+    assert found.fix.endswith("write 'delimiter: \";\"' in source")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, kind: str) -> None:

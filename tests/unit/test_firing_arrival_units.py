@@ -34,7 +34,7 @@ from tests.support.spark_cases import PROPERTY
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Position
 from windows_pipeline.arrival.watermark import (
-    ArrivedPart,
+    LogRow,
     Read,
     Timeline,
     build_timeline,
@@ -69,13 +69,13 @@ def definition_of(policy: Policy, idle_after: int | None) -> FixedDefinition:
     return TimeDefinition(policy.size, policy.advance, grace, idle_after=idle_after)
 
 
-def log_of(records: Sequence[Record], arrival_units: int) -> list[ArrivedPart]:
+def log_of(records: Sequence[Record], arrival_units: int) -> list[LogRow]:
     log = [
-        ArrivedPart(FIRST_DAY + timedelta(days=arrival_unit), None, None)
+        LogRow(FIRST_DAY + timedelta(days=arrival_unit), None, None)
         for arrival_unit in range(arrival_units)
     ]
     return log + [
-        ArrivedPart(
+        LogRow(
             FIRST_DAY + timedelta(days=one.arrival_unit), str(one.source_partition), one.event_time
         )
         for one in records

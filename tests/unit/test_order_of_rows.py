@@ -13,8 +13,8 @@ import pytest
 
 from tests.support.radix_batches import sorted_as_by_spark, with_sort_key
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.checks.recounts.kernel import RecountKernel
-from windows_pipeline.checks.recounts.session_kernel import SessionRecountKernel
+from windows_pipeline.checks.recounts.kernel import window_recount
+from windows_pipeline.checks.recounts.session_kernel import session_recount
 from windows_pipeline.checks.recounts.shards import IS_OWN, SHARD
 from windows_pipeline.engine.count_kernel import CountKernel
 from windows_pipeline.engine.firings.kernel import FiringKernel, FiringSpec
@@ -89,6 +89,9 @@ def firings() -> Kernel:
     return FiringKernel(days, {0: advances}, ["key"], ["offset"], TOTAL)
 
 
+RECOUNT = window_recount(SlidingWindows(50, 0))
+
+
 def kernels() -> Iterator[tuple[str, Kernel, pa.RecordBatch]]:
     """Each kernel to which Spark passes sorted rows, with rows in its order."""
     for spec in WINDOWS:
@@ -102,8 +105,8 @@ def kernels() -> Iterator[tuple[str, Kernel, pa.RecordBatch]]:
     yield "rows by arrival", kernel, by_group()
     yield "counts", CountKernel({0: CountWindows(3, 2)}, ["key"], TOTAL), by_group()
     yield "firings", firings(), by_group()
-    yield "recount", RecountKernel(SlidingWindows(50, 0)), by_group()
-    yield "recount of sessions", SessionRecountKernel(5), by_group()
+    yield "recount", RECOUNT, by_group()
+    yield "recount of sessions", session_recount(5), by_group()
 
 
 def run(kernel: Kernel, batches: list[pa.RecordBatch]) -> int:
@@ -126,7 +129,7 @@ def test_a_kernel_refuses_rows_whose_order_was_lost(
     index = np.arange(ROWS)
     group_back = np.roll(index, OF_KEY)  # the last key's rows come first
     orders = [np.random.default_rng(1).permutation(ROWS), index[::-1], group_back]
-    if not isinstance(kernel, RecountKernel):  # which needs no order within a group
+    if kernel is not RECOUNT:  # which needs no order within a group
         # Of the last key the last two rows, which may be of two batches, change places.
         orders.append(np.concatenate((index[:-2], index[:-3:-1])))
     for order in orders:
@@ -148,7 +151,7 @@ def test_a_recount_finds_a_key_that_was_in_two_tasks(spec: Any) -> None:
     ]
     rows = sorted([*records().to_pylist(), *windows], key=lambda row: row["key"])
     judged = with_sort_key(pa.RecordBatch.from_pylist(rows, records().schema), GROUP)
-    found = [row for batch in RecountKernel(spec)(iter([judged])) for row in batch.to_pylist()]
+    found = [row for batch in window_recount(spec)(iter([judged])) for row in batch.to_pylist()]
     assert any(row["is_window"] and row["recount"] != row["record_count"] for row in found)
 
 

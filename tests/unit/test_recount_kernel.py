@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support.radix_batches import cut_up_by_group, with_sort_key
 from tests.support.spark_cases import PROPERTY, texts
-from windows_pipeline.checks.recounts.kernel import RecountKernel
+from windows_pipeline.checks.recounts.kernel import window_recount
 from windows_pipeline.checks.recounts.shards import IS_OWN, SHARD
 from windows_pipeline.kernels.groups import CHUNK_ROWS
 from windows_pipeline.windows import ForwardSlidingWindows, SlidingWindows
@@ -192,7 +192,7 @@ def recount_of(
     rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, shard_ms)]
     batches = cut_up_by_group(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, cuts)
     return [
-        row for batch in RecountKernel(case.spec, chunk_rows)(batches) for row in batch.to_pylist()
+        row for batch in window_recount(case.spec, chunk_rows)(batches) for row in batch.to_pylist()
     ]
 
 
@@ -286,7 +286,7 @@ def test_forward_windows_hold_what_sliding_windows_of_their_bounds_hold(case: Re
     found = []
     for spec in (case.spec, ForwardSlidingWindows(case.spec.time_difference_ms)):
         batches = cut_up_by_group(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, ())
-        kernel = RecountKernel(spec)
+        kernel = window_recount(spec)
         found.append(texts(row for batch in kernel(batches) for row in batch.to_pylist()))
     assert found[0] == found[1]
 
@@ -346,7 +346,7 @@ def test_many_keys_and_a_hot_key_are_recounted_as_each_key_alone() -> None:
 
     def answer(part: pa.Table) -> pa.Table:
         batches = part.to_batches(max_chunksize=10_007)
-        found = pa.Table.from_batches(RecountKernel(SlidingWindows(600, 0))(iter(batches)))
+        found = pa.Table.from_batches(window_recount(SlidingWindows(600, 0))(iter(batches)))
         order = ("key", "_event_time_ms", "_close_time_ms", "_window_end_ms", "counted")
         return found.sort_by([(name, "ascending") for name in order])
 
@@ -358,5 +358,5 @@ def test_many_keys_and_a_hot_key_are_recounted_as_each_key_alone() -> None:
 
 def test_an_empty_partition_gives_no_rows() -> None:
     """Spark passes no batches for an empty partition."""
-    assert list(RecountKernel(SlidingWindows(10, 0))(iter([]))) == []
+    assert list(window_recount(SlidingWindows(10, 0))(iter([]))) == []
     assert recount_of(RecountCase(SlidingWindows(10, 0), [], [])) == []

@@ -11,7 +11,7 @@ from tests.support.oracle.windows import SessionDefinition, close_times_met, lat
 from tests.support.radix_batches import with_sort_key
 from tests.support.spark_cases import PROPERTY
 from tests.support.strategies import ArrivalsOf, arrivals_of, session_definitions
-from windows_pipeline.checks.recounts.session_kernel import SessionRecountKernel
+from windows_pipeline.checks.recounts.session_kernel import session_recount
 
 SCHEMA = pa.schema(
     [
@@ -53,9 +53,7 @@ def rows_of(case: ArrivalsOf[SessionDefinition], *, shown: bool) -> list[dict[st
 
 def recount(rows: list[dict[str, Any]], gap_ms: int) -> list[dict[str, Any]]:
     batch = with_sort_key(pa.RecordBatch.from_pylist(rows, SCHEMA), ["_computed_day", "key"])
-    return [
-        row for found in SessionRecountKernel(gap_ms)(iter([batch])) for row in found.to_pylist()
-    ]
+    return [row for found in session_recount(gap_ms)(iter([batch])) for row in found.to_pylist()]
 
 
 @PROPERTY

@@ -29,16 +29,14 @@ from tests.support.spark_cases import (
     timeline_of,
 )
 from tests.support.strategies import Arrivals, arrivals
-from windows_pipeline.arrival.watermark import ArrivedPart, Read, Timeline, build_timeline, close_ms
+from windows_pipeline.arrival.watermark import LogRow, Read, Timeline, build_timeline, close_ms
 from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 
 
 def scan(rows: list[tuple[int, str | None, int | None]], idle_after: int | None = None) -> Timeline:
     """The timeline of rows of arrival unit, source partition and largest event time."""
-    log = [
-        ArrivedPart(day_of(arrival_unit), partition, time) for arrival_unit, partition, time in rows
-    ]
+    log = [LogRow(day_of(arrival_unit), partition, time) for arrival_unit, partition, time in rows]
     return build_timeline(log, FIRST_DAY, idle_after)
 
 

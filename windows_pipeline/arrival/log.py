@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import date
-from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.order import ORDERED_WITHIN
-from windows_pipeline.arrival.watermark import ArrivedPart
+from windows_pipeline.arrival.watermark import LogRow, largest
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.sources.landed_columns import AMBIGUOUS
 from windows_pipeline.storage.table import Table
 
-
-class LogRow(NamedTuple):
-    """A row of the arrival log: a source partition's part of an arrival unit."""
-
-    arrival_unit: date
-    source_partition: str | None
-    max_event_time_ms: int | None
-    rows: int
-    arrival_unit_rejected: int
-    last_offset: int | None = None
-    watermark_ms: int | None = None
-    batch: int | None = None
-    stream: str | None = None
-    first_offset: int | None = None
-    ambiguous: int = 0
-
-
 ArrivalLog = tuple[LogRow, ...]
 _COLUMNS = [name.removesuffix("_ms") for name in LogRow._fields if name != "ambiguous"]
 """The columns that jobs read, which each pipeline's log has."""
-
-
-def arrived_parts(log: Iterable[LogRow]) -> Iterator[ArrivedPart]:
-    """The columns of the log from which the watermark is computed."""
-    return (
-        ArrivedPart(
-            row.arrival_unit,
-            row.source_partition,
-            row.max_event_time_ms,
-            row.watermark_ms,
-            row.batch,
-        )
-        for row in log
-    )
 
 
 def is_of_stream(log: Iterable[LogRow]) -> bool:
@@ -85,12 +53,6 @@ def _merged(older: LogRow, newer: LogRow) -> LogRow:
         batch=largest(older.batch, newer.batch),
         stream=newer.stream,
     )
-
-
-def largest(first: int | None, second: int | None) -> int | None:
-    """The larger of two values; the one that is known if the other is None."""
-    known = [value for value in (first, second) if value is not None]
-    return max(known, default=None)
 
 
 def arrival_log_rows(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -> DataFrame:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import NamedTuple
 
-from windows_pipeline.arrival.watermark import ArrivedPart, slowest_active
+from windows_pipeline.arrival.watermark import LogRow, slowest_active, stream_times_after
 from windows_pipeline.kernels.time import NEVER_MS
 
 
@@ -67,28 +67,26 @@ class Merge:
     position_after: Mapping[date, Position] = field(default_factory=dict)
     resumed: tuple[Resumed, ...] = ()
 
-    def after(self, log: Iterable[ArrivedPart]) -> Merge:
+    def after(self, log: Iterable[LogRow]) -> Merge:
         """Returns the merge after more rows of the log.
 
         Args:
             log: Rows of later arrival units, or of later micro-batches of the last arrival unit, in
                 any order; each micro-batch has rows of its own.
         """
-        parts: dict[tuple[date, int | None], dict[str, int]] = {}
+        parts: dict[tuple[date, int | None], list[tuple[str | None, int | None]]] = {}
         for row in log:
-            arrived = parts.setdefault((row.arrival_unit, row.batch), {})
-            if row.source_partition is not None and row.max_event_time_ms is not None:
-                known_ms = arrived.get(row.source_partition, NEVER_MS)
-                arrived[row.source_partition] = max(known_ms, row.max_event_time_ms)
+            times = parts.setdefault((row.arrival_unit, row.batch), [])
+            times.append((row.source_partition, row.max_event_time_ms))
         stream_time_ms, position = dict(self.stream_time_ms), self.position
         position_after, resumed = dict(self.position_after), list(self.resumed)
         for arrival_unit, batch in sorted(parts, key=lambda part: (part[0], part[1] or 0)):
-            for partition, time_ms in sorted(parts[arrival_unit, batch].items()):
-                known_ms = stream_time_ms.get(partition, NEVER_MS)
-                is_behind = known_ms <= position.stream_time_ms
+            arrived = stream_times_after({}, parts[arrival_unit, batch])
+            for partition in sorted(arrived):
+                is_behind = stream_time_ms.get(partition, NEVER_MS) <= position.stream_time_ms
                 if is_behind and partition < position.source_partition:
                     resumed.append(Resumed(arrival_unit, batch, partition, position))
-                stream_time_ms[partition] = max(known_ms, time_ms)
+            stream_time_ms = stream_times_after(stream_time_ms, arrived.items())
             position = max(position, _slowest(stream_time_ms, self.idle_after_ms))
             position_after[arrival_unit] = position
         return Merge(self.idle_after_ms, stream_time_ms, position, position_after, tuple(resumed))

@@ -7,7 +7,7 @@ from datetime import date
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from windows_pipeline.arrival.log import ArrivalLog, arrived_parts, read_log
+from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.arrival.watermark import build_timeline
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.table import Table
@@ -46,9 +46,7 @@ def _wrong_watermarks(
     if any(row.batch is not None for row in log):
         return {}
     without_stored = (row._replace(watermark_ms=None) for row in log)
-    arrival_units = build_timeline(
-        arrived_parts(without_stored), first_day, idle_after_ms
-    ).arrival_units
+    arrival_units = build_timeline(without_stored, first_day, idle_after_ms).arrival_units
     right_ms = {
         arrival_unit.day: arrival_unit.watermark_after_ms
         for arrival_unit in arrival_units

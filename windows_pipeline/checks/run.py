@@ -230,22 +230,39 @@ def judge(batches: Sequence[Batch], verdicts: pa.Table) -> list[CheckResult]:
         verdicts: The rows of `verdicts_of`.
 
     Raises:
-        RuntimeError: Great Expectations could not judge a check.
+        RuntimeError: Great Expectations could not judge a check, or refuses rows of which none
+            counts as failing, or the other way round.
     """
-    failed = _failed([check for batch in batches for check in batch.checks], verdicts)
+    refused = _refused([check for batch in batches for check in batch.checks], verdicts)
     rows = verdicts.to_pylist()
+    of_batches = [[row for row in rows if row[_BATCH] == number] for number in range(len(batches))]
+    failing = [
+        {check.name: _failing_rows(check, of_batch) for check in batch.checks}
+        for batch, of_batch in zip(batches, of_batches, strict=True)
+    ]
+    _require_same(refused, {name for found in failing for name, days in found.items() if days})
     results: list[CheckResult] = []
-    for number, batch in enumerate(batches):
-        of_batch = [row for row in rows if row[_BATCH] == number]
+    for batch, of_batch, found in zip(batches, of_batches, failing, strict=True):
         numbers = _numbers(batch, of_batch)
-        samples = _samples(batch, [check for check in batch.checks if check in failed])
+        samples = _samples(batch, [check for check in batch.checks if found[check.name]])
         for check in batch.checks:
-            by_day = _failing_rows(check, of_batch) if check in failed else {}
+            by_day = found[check.name]
             shown = samples.get(check.name, [])
             days = {day: count for day, count in by_day.items() if day is not None}
             result = CheckResult(check, sum(by_day.values()), shown, days, numbers)
             results.append(_with_changes(result, batch.changes))
     return results
+
+
+def _require_same(refused: set[str], counted: set[str]) -> None:
+    """Raises if Great Expectations and our own count of failing rows differ about a check."""
+    for name in sorted(refused ^ counted):
+        found = "rows, but none counts" if name in refused else "no row, but some count"
+        raise RuntimeError(
+            f"check {name}: Great Expectations and the count of failing rows must agree, but Great "
+            f"Expectations refuses {found} as failing. So nobody knows whether the rows are right: "
+            "run the command again; if it fails again, please report it, as one of the two is wrong"
+        )
 
 
 def _verdicts(number: int, batch: Batch) -> DataFrame:
@@ -259,8 +276,8 @@ def _verdicts(number: int, batch: Batch) -> DataFrame:
     return rows.select(*columns, *(name for check in batch.checks for name in check.verdict))
 
 
-def _failed(checks: Sequence[Check], verdicts: pa.Table) -> list[Check]:
-    """The checks that do not hold for all rows, as Great Expectations judges them."""
+def _refused(checks: Sequence[Check], verdicts: pa.Table) -> set[str]:
+    """The names of the checks that do not hold for all rows, as Great Expectations judges them."""
     # The import takes seconds, so it happens here or in `import_ahead`.
     import great_expectations as gx
 
@@ -273,8 +290,7 @@ def _failed(checks: Sequence[Check], verdicts: pa.Table) -> list[Check]:
     outcome = rows.validate(suite, result_format="BOOLEAN_ONLY")
     for result in outcome.results:
         _require_judged(result)
-    failed = {_checked(result) for result in outcome.results if not result.success}
-    return [check for check in checks if check.name in failed]
+    return {_checked(result) for result in outcome.results if not result.success}
 
 
 def _expectations(check: Check) -> Iterator[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from py4j.java_gateway import JavaPackage
 from pyspark.sql import SparkSession
@@ -16,26 +16,19 @@ class NoConnectorError(RefusedError):
     """Spark has no connector for Kafka; the message says how to add it."""
 
 
-class TopicAnswer(NamedTuple):
-    """A broker's description of a topic.
-
-    Attributes:
-        topic_id: The id that Kafka assigns; a topic that is deleted and created again gets a
-            new id.
-        offsets: By partition: its first offset, and the offset after its last record.
-    """
-
-    topic_id: str
-    offsets: dict[int, tuple[int, int]]
-
-
-def ask_topic(spark: SparkSession, client: Mapping[str, str], topic: str) -> TopicAnswer:
+def ask_topic(
+    spark: SparkSession, client: Mapping[str, str], topic: str
+) -> tuple[str, dict[int, tuple[int, int]]]:
     """Asks the brokers for a topic's id and its partitions' offsets.
 
     Args:
         spark: A classic session with the Kafka connector.
         client: The client's options, by their names in Kafka.
         topic: The topic's name.
+
+    Returns:
+        The id that Kafka assigns, a new one for a topic that was deleted and created again; and by
+        partition its first offset, and the offset after its last record.
 
     Raises:
         NoConnectorError: The session lacks the connector.
@@ -63,7 +56,7 @@ def ask_topic(spark: SparkSession, client: Mapping[str, str], topic: str) -> Top
     finally:
         admin.close()
     offsets = {number: (first[number], end[number]) for number in numbers}
-    return TopicAnswer(str(described.topicId().toString()), offsets)
+    return str(described.topicId().toString()), offsets
 
 
 def _offsets(admin: Any, kafka: Any, topic: str, numbers: list[int], spec: Any) -> dict[int, int]:

@@ -9,15 +9,15 @@ from datetime import date, timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.log import ArrivalLog, arrived_parts
+from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.arrival.merge import Merge
-from windows_pipeline.arrival.partitions import partitions_after
 from windows_pipeline.arrival.watermark import (
     ArrivalUnit,
     Read,
     Timeline,
     build_timeline,
     close_ms,
+    partitions_after,
     reads_from,
 )
 from windows_pipeline.compat.local_frame import small_frame
@@ -96,19 +96,14 @@ class Arrivals:
         facts: dict[date, Facts] = {}
         for arrival_unit in self.arrival_units(days):
             rows = (row for row in self.log if row.arrival_unit == arrival_unit.day)
-            found = partitions_after(arrival_unit, arrived_parts(rows), idle_after_ms)
-            named = {
-                "partitions_without_records": found.without_records,
-                "idle_partitions": found.idle,
-                "slowest_partitions": found.slowest,
-            }
-            facts[arrival_unit.day] = {name: _listed(of) for name, of in named.items() if of}
+            found = partitions_after(arrival_unit, rows, idle_after_ms)
+            facts[arrival_unit.day] = {name: _listed(of) for name, of in found.items() if of}
         return facts
 
     def merge(self, idle_after_ms: int | None) -> Merge:
         """The merge of the source partitions of the arrival units before the first missing one."""
         ready = (row for row in self.log if row.arrival_unit < self.next_day)
-        return Merge(idle_after_ms).after(arrived_parts(ready))
+        return Merge(idle_after_ms).after(ready)
 
     @property
     def next_day(self) -> date:
@@ -153,7 +148,7 @@ class Arrivals:
 def arrivals_of(pipeline: Pipeline, log: ArrivalLog, spec: PipelineWindows) -> Arrivals:
     """What has arrived, by a pipeline's log, for the windows of one definition."""
     first_day = pipeline.partitions.start
-    timeline = build_timeline(arrived_parts(log), first_day, pipeline.source.idle_after)
+    timeline = build_timeline(log, first_day, pipeline.source.idle_after)
     return Arrivals(log, timeline, spec, first_day)
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -23,13 +21,11 @@ from windows_pipeline.arrival.log import (
     rows_of,
     summed_up,
 )
+from windows_pipeline.arrival.numbering import RangedOrder, freed_on_error
 from windows_pipeline.arrival.order import in_arrival_order
-from windows_pipeline.arrival.ranges import (
-    RangedOrder,
-    freed_on_error,
-    in_arrival_order_by_ranges,
-)
+from windows_pipeline.arrival.ranges import in_arrival_order_by_ranges
 from windows_pipeline.arrival.stored_watermark import store_watermarks
+from windows_pipeline.arrival.watermark import decided_watermarks
 from windows_pipeline.checks.compare import arrival_units_that_differ
 from windows_pipeline.checks.own_checks import own_checks_of_records
 from windows_pipeline.checks.recounts.arrival import recount_running_maxima
@@ -53,7 +49,6 @@ from windows_pipeline.jobs.quarantine import (
     quarantine_rows,
     quarantined_among,
 )
-from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.bad_files import BadFileError, with_more
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
@@ -453,33 +448,13 @@ def _without_values(raw: DataFrame, source: Source) -> DataFrame:
 
 def _with_decisions(seen: DataFrame, published: ArrivalLog) -> DataFrame:
     """Adds the watermark that a stream had decided on before a record, or null (rule A4)."""
-    decisions = list(_decisions(published))
+    decisions = list(decided_watermarks(published))
     if not decisions:
         return seen.withColumn("decided", F.lit(None).cast("timestamp"))
     schema = "batch bigint, source_partition string, _decided_ms bigint"
     decided = small_frame(seen.sparkSession, decisions, schema)
     timed = with_timestamps(decided, "decided")
     return seen.join(F.broadcast(timed), ["batch", "source_partition"], "left")
-
-
-def _decisions(log: ArrivalLog) -> Iterator[tuple[int, str, int]]:
-    """The watermark before each micro-batch, for the source partitions that lay behind it."""
-    watermark_ms = NEVER_MS
-    stream_time_ms: dict[str, int] = {}
-    of_batches = [(row.batch, row) for row in log if row.batch is not None]
-    of_batches.sort(key=itemgetter(0))
-    for batch, of_batch in groupby(of_batches, key=itemgetter(0)):
-        rows = [row for _, row in of_batch]
-        partitions = {row.source_partition for row in rows if row.source_partition is not None}
-        for partition in partitions:
-            if stream_time_ms.get(partition, NEVER_MS) < watermark_ms:
-                yield batch, partition, watermark_ms
-        for row in rows:
-            if row.source_partition is not None and row.max_event_time_ms is not None:
-                known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
-                stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
-            if row.watermark_ms is not None:
-                watermark_ms = max(watermark_ms, row.watermark_ms)
 
 
 def _of_whole_arrival_units(logged: DataFrame) -> DataFrame:

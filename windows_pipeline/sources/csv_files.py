@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from windows_pipeline.sources.csv.records import fields_of, header_of, names_in,
 from windows_pipeline.sources.csv.scan import CsvForm
 from windows_pipeline.sources.file_checks import LandedFile
 from windows_pipeline.sources.formats import landed_schema, no_records
-from windows_pipeline.sources.text_files import Columns, in_tasks, opened
+from windows_pipeline.sources.text_files import Columns, FilePart, in_tasks, opened
 
 _HEAD_BYTES = 64 << 10
 _SHOWN_CHARACTERS = 500
@@ -33,24 +34,18 @@ class _Headed(NamedTuple):
     names: list[str]
 
 
-class _File(NamedTuple):
-    """What a task must know to read a file.
+@dataclass(frozen=True)
+class _File(FilePart):
+    """A file, and what its header says.
 
     `columns` are the indices of the fields to read, each with whether it is a column of texts;
     `slots` has for each declared column its index among them, or None if the header lacks it.
     """
 
-    day: date
-    name: str
-    path: str
     header: bytes
     field_count: int
     columns: dict[int, bool]
     slots: list[int | None]
-    begin: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.day}/{self.name}"
 
 
 def read_csv(
@@ -178,7 +173,7 @@ def _parts(found: Iterable[_Headed], declared: Mapping[str, str]) -> Iterator[tu
             slots = {name: slot for slot, name in enumerate(there)}
             of_headers[header] = columns, [slots.get(name) for name in declared]
         of_header = (header, len(names), *of_headers[header])
-        yield _File(file.day, file.name, file.path, *of_header), file.size_bytes
+        yield _File(file.day, file.name, file.path, 0, *of_header), file.size_bytes
 
 
 def _records(

@@ -10,9 +10,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
+from dataclasses import dataclass
 from functools import partial, reduce
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from pyarrow import fs
@@ -22,11 +21,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
-    BooleanType,
     DataType,
-    DateType,
     FloatType,
-    LongType,
     MapType,
     StringType,
     StructField,
@@ -41,7 +37,7 @@ from windows_pipeline.sources.csv.scan import CsvForm
 from windows_pipeline.sources.file_checks import LandedFile, parquet_schemas
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.sources.lines import lines_in
-from windows_pipeline.sources.text_files import Columns, compression_of, in_tasks, opened
+from windows_pipeline.sources.text_files import Columns, FilePart, compression_of, in_tasks, opened
 from windows_pipeline.text.paths import literal
 
 _EVERY_FILE = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
@@ -80,26 +76,16 @@ Reader = Callable[[SparkSession, fs.FileSystem, Sequence[LandedFile], Source], D
 
 def landed_schema(columns: Iterable[str]) -> StructType:
     """The columns that a reader returns; those that the source declares come last."""
-    fields = [
-        StructField("arrival_unit", DateType()),
-        StructField("file", StringType()),
-        StructField("original", StringType()),
-        StructField("malformed", BooleanType()),
-        StructField(BLOCK, LongType()),
-        StructField(LINE, LongType()),
-    ]
-    return StructType(fields + [StructField(name, StringType()) for name in columns])
+    schema = StructType().add("arrival_unit", "date").add("file", "string")
+    schema.add("original", "string").add("malformed", "boolean")
+    schema.add(BLOCK, "long").add(LINE, "long")
+    for name in columns:
+        schema.add(name, "string")
+    return schema
 
 
-_LINES = StructType(
-    [
-        StructField("arrival_unit", DateType()),
-        StructField("file", StringType()),
-        StructField("value", StringType()),
-        StructField(BLOCK, LongType()),
-        StructField(LINE, LongType()),
-    ]
-)
+_LINES = StructType().add("arrival_unit", "date").add("file", "string").add("value", "string")
+_LINES.add(BLOCK, "long").add(LINE, "long")
 
 
 def no_records(spark: SparkSession, columns: Iterable[str]) -> DataFrame:
@@ -250,13 +236,10 @@ def read_parquet(
     )
 
 
-class _Part(NamedTuple):
-    """What a task must know to read the lines of a file, or of a part of it."""
+@dataclass(frozen=True)
+class _Part(FilePart):
+    """A part of a file; `end` is where the next one begins, or None for the last."""
 
-    day: date
-    name: str
-    path: str
-    begin: int = 0
     end: int | None = None
 
 
@@ -271,10 +254,9 @@ def _parts(files: Iterable[LandedFile]) -> Iterator[tuple[_Part, int]]:
 
 
 def _lines(filesystem: fs.FileSystem, most_bytes: int, part: _Part) -> Iterator[Columns]:
-    file = f"{part.day}/{part.name}"
     first = max(part.begin - 1, 0)
-    with opened(filesystem, part.path, file, begin=first) as chunks:
-        for lines in lines_in(chunks, most_bytes, file, part.begin, part.end):
+    with opened(filesystem, part.path, str(part), begin=first) as chunks:
+        for lines in lines_in(chunks, most_bytes, str(part), part.begin, part.end):
             yield {"value": lines}
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from bz2 import BZ2Decompressor
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,23 +34,17 @@ _LINE_BITS = 33
 """A task numbers its records from its own number times 2 to this power."""
 
 
-class FilePart(Protocol):
-    """What a task must know of a file, or of a part of it, to read it."""
+@dataclass(frozen=True)
+class FilePart:
+    """A file, or a part of it that begins at a byte, which a task reads."""
 
-    @property
-    def day(self) -> date:
-        """The arrival day."""
-        ...
+    day: date
+    name: str
+    path: str
+    begin: int
 
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        ...
-
-    @property
-    def begin(self) -> int:
-        """The byte at which the part begins."""
-        ...
+    def __str__(self) -> str:
+        return f"{self.day}/{self.name}"
 
 
 P = TypeVar("P", bound=FilePart)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from operator import itemgetter
 from typing import NamedTuple
 
-from windows_pipeline.arrival.log import LogRow, arrived_parts, largest, summed_up
+from windows_pipeline.arrival.log import summed_up
 from windows_pipeline.arrival.merge import Merge
-from windows_pipeline.arrival.watermark import build_timeline, slowest_active
+from windows_pipeline.arrival.watermark import (
+    LogRow,
+    build_timeline,
+    largest,
+    slowest_active,
+    stream_times_after,
+)
 from windows_pipeline.kernels.time import NEVER_MS
 
 
@@ -82,11 +88,11 @@ class LogState:
     def after(self, rows: Sequence[LogRow]) -> LogState:
         """The state once a micro-batch's rows are in the log."""
         log = summed_up([*self.log, *rows])
-        stream_time_ms = _stream_times(rows, self.stream_time_ms)
+        stream_time_ms = stream_times_after(self.stream_time_ms, _times_of(rows))
         last = rows[-1]
         watermark_ms = self.watermark_ms if last.watermark_ms is None else last.watermark_ms
         batch = self.batch if last.batch is None else last.batch
-        merge = self.merge and self.merge.after(arrived_parts(rows))
+        merge = self.merge and self.merge.after(rows)
         return LogState(log, batch, watermark_ms, stream_time_ms, merge)
 
 
@@ -119,26 +125,19 @@ def state_of(
 ) -> LogState:
     """The state of a log; if `merges`, its rows must not be summed up over micro-batches."""
     log = summed_up(rows)
-    arrival_units = build_timeline(arrived_parts(log), first_day, idle_after_ms).arrival_units
+    arrival_units = build_timeline(log, first_day, idle_after_ms).arrival_units
     batches = [row.batch for row in log if row.batch is not None]
     return LogState(
         log,
         max(batches, default=-1),
         arrival_units[-1].watermark_after_ms if arrival_units else NEVER_MS,
-        _stream_times(log, {}),
-        Merge(idle_after_ms).after(arrived_parts(rows)) if merges else None,
+        stream_times_after({}, _times_of(log)),
+        Merge(idle_after_ms).after(rows) if merges else None,
     )
 
 
-def _stream_times(
-    rows: Iterable[LogRow | BatchPart], before_ms: Mapping[str, int]
-) -> dict[str, int]:
-    stream_time_ms = dict(before_ms)
-    for row in rows:
-        if row.source_partition is not None and row.max_event_time_ms is not None:
-            known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
-            stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
-    return stream_time_ms
+def _times_of(rows: Iterable[LogRow | BatchPart]) -> Iterator[tuple[str | None, int | None]]:
+    return ((row.source_partition, row.max_event_time_ms) for row in rows)
 
 
 def log_rows(
@@ -180,7 +179,8 @@ def log_rows(
     rows = []
     stream_time_ms, watermark_ms = state.stream_time_ms, state.watermark_ms
     for arrival_unit in sorted({*by_arrival_unit, *rejected}):
-        stream_time_ms = _stream_times(by_arrival_unit.get(arrival_unit, []), stream_time_ms)
+        times = _times_of(by_arrival_unit.get(arrival_unit, []))
+        stream_time_ms = stream_times_after(stream_time_ms, times)
         watermark_ms = max(watermark_ms, slowest_active(stream_time_ms, idle_after_ms))
         of_arrival_unit = by_arrival_unit.get(arrival_unit) or [
             BatchPart(arrival_unit, None, None, None, 0, None)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.log import LogRow
+from windows_pipeline.arrival.watermark import LogRow
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.config import Pipeline

@@ -15,10 +15,17 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.lines import PART, numbered_by_line
+from windows_pipeline.arrival.numbering import (
+    STRETCH,
+    StretchBase,
+    StretchSum,
+    bases_of,
+    numbered_in_stretches,
+    with_bases,
+)
 from windows_pipeline.arrival.order import ORDERED_WITHIN, in_arrival_order, order_of_arrival
-from windows_pipeline.arrival.ranges import RANGE, numbered_in_ranges
-from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.arrival.ranges import numbered_in_ranges
+from windows_pipeline.arrival.watermark import largest
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.sources.landed_columns import AMBIGUOUS, BLOCK
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
@@ -31,10 +38,6 @@ FILE = "_stream_file"
 """The column for sources of files: a name that is unique among the micro-batch's files."""
 InFiles = Callable[[Iterable[str]], Sequence[str]]
 """Sorts names of files by order of arrival."""
-_STRETCH, _OFFSET_BY, _KNOWN_MS = "_stretch", "_offset_by", "_known_ms"
-"""Temporary columns; the columns of a source begin with a letter."""
-_AFTER_RANGE = "/"
-"""Separates a range's number from the name of a file."""
 
 
 class InOrder(NamedTuple):
@@ -77,16 +80,6 @@ class _Sum(NamedTuple):
     """The position of the stretch in its file."""
 
 
-class _Base(NamedTuple):
-    """What to add to a stretch's offsets, and the largest event time before the stretch."""
-
-    arrival_unit: date
-    source_partition: str
-    stretch: str | int
-    offset_by: int
-    known_ms: int | None
-
-
 def in_stream_order(
     judged: DataFrame,
     arrival: str | None,
@@ -125,20 +118,16 @@ def in_stream_order(
             computed, unordered = _within_files(judged, arrival)
         # With an arrival column, all records count as of one file.
         sums = _by_file(unordered, in_files if arrival is None else sorted)
-    bases = list(_bases(sums, state, counts_on=not has_offsets))
-    kind = computed.schema[_STRETCH].dataType.simpleString()
-    schema = (
-        f"arrival_unit date, source_partition string, {_STRETCH} {kind}, "
-        f"{_OFFSET_BY} bigint, {_KNOWN_MS} bigint"
-    )
-    before = small_frame(judged.sparkSession, bases, schema)
-    records = (
-        # Rejected records have no offset of their own, but for a topic's, and find no base.
-        computed.join(F.broadcast(before), [*ORDERED_WITHIN, _STRETCH], "left")
-        .withColumn("offset", F.col("offset") + F.coalesce(_OFFSET_BY, F.lit(0)))
-        .withColumn("_running_max_ms", F.greatest("_running_max_ms", _KNOWN_MS))
-        .drop(_STRETCH, _OFFSET_BY, _KNOWN_MS)
-    )
+    accepted = [stretch for stretch in sums if stretch.source_partition is not None]
+    before = _before(accepted, state, counts_on=not has_offsets)
+    to_add_up: list[StretchSum] = [
+        # A topic's offsets are numbers already.
+        (of.stretch, *of[:2], 0 if has_offsets else of.accepted, of.max_event_time_ms)
+        for of in accepted
+    ]
+    bases = bases_of(to_add_up, before)
+    # Rejected records have no offset of their own, but for a topic's, and find no base.
+    records = with_bases(computed, bases)
     rejected: dict[date, int] = {}
     for stretch in sums:
         if stretch.rejected:
@@ -146,7 +135,7 @@ def in_stream_order(
             rejected[arrival_unit] = rejected.get(arrival_unit, 0) + stretch.rejected
     ambiguous = sum(stretch.ambiguous + stretch.rejected_ambiguous for stretch in sums)
     files = {stretch.file for stretch in sums}
-    return InOrder(records, _parts(sums, bases), rejected, files, ambiguous)
+    return InOrder(records, _parts(accepted, bases), rejected, files, ambiguous)
 
 
 def _within_offsets(judged: DataFrame, offsets_per_stretch: int) -> DataFrame:
@@ -155,11 +144,11 @@ def _within_offsets(judged: DataFrame, offsets_per_stretch: int) -> DataFrame:
         {
             "source_partition": F.col(PARTITION),
             "offset": F.col(OFFSET),
-            _STRETCH: F.expr(f"{OFFSET} DIV {offsets_per_stretch}"),
+            STRETCH: F.expr(f"{OFFSET} DIV {offsets_per_stretch}"),
         }
     )
     so_far = (
-        Window.partitionBy(*ORDERED_WITHIN, _STRETCH, F.col("reason").isNull())
+        Window.partitionBy(*ORDERED_WITHIN, STRETCH, F.col("reason").isNull())
         .orderBy("offset")
         .rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
@@ -169,17 +158,16 @@ def _within_offsets(judged: DataFrame, offsets_per_stretch: int) -> DataFrame:
 
 def _within_parts(judged: DataFrame) -> tuple[DataFrame, list[_Sum]]:
     """Records that tasks number as they read them, within each part of a file."""
-    numbered = numbered_by_line(judged, FILE).withColumnRenamed(PART, _STRETCH)
-    computed = numbered.localCheckpoint()
+    computed = numbered_in_stretches(judged, ["arrival_unit", FILE, BLOCK]).localCheckpoint()
     return computed.drop(FILE, BLOCK), _sums(computed, F.first(FILE), F.first(BLOCK))
 
 
 def _within_files(judged: DataFrame, arrival: str | None) -> tuple[DataFrame, list[_Sum]]:
     """Records numbered within their file, or in one stretch if an arrival column orders them."""
     of_file = F.col(FILE) if arrival is None else F.lit("")
-    by_file = judged.withColumn(_STRETCH, of_file).drop(FILE)
-    computed = in_arrival_order(by_file, arrival, _STRETCH).localCheckpoint()
-    return computed, _sums(computed, F.first(_STRETCH))
+    by_file = judged.withColumn(STRETCH, of_file).drop(FILE)
+    computed = in_arrival_order(by_file, arrival, STRETCH).localCheckpoint()
+    return computed, _sums(computed, F.first(STRETCH))
 
 
 def _within_ranges(
@@ -189,9 +177,8 @@ def _within_ranges(
     order = order_of_arrival([name for name in judged.columns if name != FILE], arrival)
     by_file = judged if arrival is None else judged.withColumn(FILE, F.lit(""))
     within = numbered_in_ranges(by_file, [*ORDERED_WITHIN, FILE], order, ranges)
-    stretch = F.concat_ws(_AFTER_RANGE, F.col(RANGE).cast("string"), FILE)
-    computed = within.withColumn(_STRETCH, stretch).localCheckpoint()
-    return computed.drop(RANGE, FILE), _sums(computed, F.first(FILE), F.first(RANGE))
+    computed = within.localCheckpoint()
+    return computed.drop(FILE), _sums(computed, F.first(FILE), F.first(STRETCH))
 
 
 def _by_file(sums: list[_Sum], in_files: InFiles) -> list[_Sum]:
@@ -205,7 +192,7 @@ def _sums(numbered: DataFrame, *of_file: Column) -> list[_Sum]:
     """The sums of each stretch, unordered; `of_file` adds its file and the position in it."""
     accepted = F.col("reason").isNull()
     is_ambiguous = F.col(AMBIGUOUS) if AMBIGUOUS in numbered.columns else F.lit(False)
-    rows = numbered.groupBy(*ORDERED_WITHIN, _STRETCH).agg(
+    rows = numbered.groupBy(*ORDERED_WITHIN, STRETCH).agg(
         # A topic's rejected records have offsets, too.
         F.min("offset"),
         F.max("offset"),
@@ -219,53 +206,34 @@ def _sums(numbered: DataFrame, *of_file: Column) -> list[_Sum]:
     return [_Sum(*row) for row in rows.collect()]
 
 
-def _bases(sums: Iterable[_Sum], state: LogState, *, counts_on: bool) -> Iterable[_Base]:
-    """Adds up what lies before each stretch, in the micro-batch and earlier in its day."""
-    last_arrival_unit = state.last_arrival_unit
-    before = {} if last_arrival_unit is None else state.of_arrival_unit(last_arrival_unit)
-    rows: dict[tuple[date, str], int] = {}
-    known_ms: dict[tuple[date, str], int] = {}
-    for stretch in sums:
-        if stretch.source_partition is None:
+def _before(
+    sums: Iterable[_Sum], state: LogState, *, counts_on: bool
+) -> dict[tuple[date, str | None], tuple[int, int | None]]:
+    """What the log has of each arrival unit and source partition: rows, latest event time (ms)."""
+    last = state.last_arrival_unit
+    logged = {} if last is None else state.of_arrival_unit(last)
+    before: dict[tuple[date, str | None], tuple[int, int | None]] = {}
+    for arrival_unit, partition in {stretch[:2] for stretch in sums}:
+        if partition is None:
             continue
-        partition = (stretch.arrival_unit, stretch.source_partition)
-        if partition not in rows:
-            of_arrival_unit = (
-                before.get(stretch.source_partition)
-                if stretch.arrival_unit == last_arrival_unit
-                else None
-            )
-            last_offset = (
-                None if of_arrival_unit is None or not counts_on else of_arrival_unit.last_offset
-            )
-            rows[partition] = 0 if last_offset is None else last_offset + 1
-            largest_ms = None if of_arrival_unit is None else of_arrival_unit.max_event_time_ms
-            own_ms = state.stream_time_ms.get(stretch.source_partition, NEVER_MS)
-            decided_ms = state.watermark_ms if state.watermark_ms > own_ms else NEVER_MS
-            known_ms[partition] = max(NEVER_MS if largest_ms is None else largest_ms, decided_ms)
-        known = known_ms[partition]
-        first = stretch.first_offset if counts_on and stretch.first_offset is not None else 0
-        offset_by = rows[partition] - first
-        yield _Base(*partition, stretch.stretch, offset_by, None if known == NEVER_MS else known)
-        if counts_on:
-            rows[partition] += stretch.accepted
-        if stretch.max_event_time_ms is not None:
-            known_ms[partition] = max(known, stretch.max_event_time_ms)
+        row = logged.get(partition) if arrival_unit == last else None
+        offset = None if row is None or not counts_on else row.last_offset
+        own_ms = state.stream_time_ms.get(partition, NEVER_MS)
+        decided_ms = state.watermark_ms if state.watermark_ms > own_ms else None
+        latest_ms = largest(None if row is None else row.max_event_time_ms, decided_ms)
+        before[arrival_unit, partition] = (0 if offset is None else offset + 1, latest_ms)
+    return before
 
 
-def _parts(sums: Iterable[_Sum], bases: Iterable[_Base]) -> list[BatchPart]:
+def _parts(sums: Iterable[_Sum], bases: Iterable[StretchBase]) -> list[BatchPart]:
     """The records of each arrival unit and source partition, summed up."""
-    offset_by = {base[:3]: base.offset_by for base in bases}
-    parts: dict[tuple[date, str], BatchPart] = {}
+    rows_before = {base[:3]: base[3] for base in bases}
+    parts: dict[tuple[date, str | None], BatchPart] = {}
     for stretch in sums:
-        if (
-            stretch.source_partition is None
-            or stretch.first_offset is None
-            or stretch.last_offset is None
-        ):
+        if stretch.first_offset is None or stretch.last_offset is None:
             continue
         partition = (stretch.arrival_unit, stretch.source_partition)
-        by = offset_by[*partition, stretch.stretch]
+        by = rows_before[stretch.stretch, *partition]
         of_stretch = BatchPart(
             *partition,
             stretch.first_offset + by,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from windows_pipeline.arrival.log import arrived_parts
 from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline, close_ms
 from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.kernels.time import NEVER_MS
@@ -68,7 +67,7 @@ def scope_of(
         first_day: The pipeline's first arrival unit.
         idle_after_ms: How far a source partition may lag and still hold windows open.
     """
-    timeline = build_timeline(arrived_parts(after.log), first_day, idle_after_ms)
+    timeline = build_timeline(after.log, first_day, idle_after_ms)
     arrival_units = tuple(sorted({row.arrival_unit for row in after.log if row.batch == batch}))
     after_ms = {
         unit.day: close_ms(unit.watermark_after_ms, delay_ms)

@@ -6,8 +6,9 @@ with the engine's sweep.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,8 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.values import writable
 from windows_pipeline.windows import FixedWindows, ForwardSlidingWindows
 
+GROUP = ("_computed_day", "key")
+"""The columns of a group, but for its shard."""
 _INPUT_ONLY = ("_is_new", "arrival_unit", "source_partition", "offset", SHARD, IS_OWN)
 """Input columns that the result lacks: sessions need arrival, other windows shards."""
 _ADDED = pa.schema(
@@ -34,90 +37,86 @@ _ADDED = pa.schema(
 )
 
 
-class ChunkRecount(Protocol):
+class ChunkRecount(ABC):
     """The recount of whole groups: records against windows."""
 
+    @abstractmethod
     def window_columns(self) -> dict[str, pa.Array]:
         """The recount of each window, by column."""
-        ...
 
+    @abstractmethod
     def held(self) -> np.ndarray:
         """Whether any window holds each record."""
-        ...
 
+    @abstractmethod
     def counts_in_none(self) -> np.ndarray:
         """Whether no window can count the record, present or not."""
-        ...
 
     def record_columns(self, wanted: np.ndarray) -> dict[str, pa.Array]:
         """The columns of the wanted records, a boolean mask."""
-        ...
+        del wanted
+        return {}
 
 
 ChunkMaker = Callable[[pa.Table, np.ndarray, pa.Table, np.ndarray], ChunkRecount]
 """Makes a recount from records, their group numbers, windows, and their group numbers."""
+Recount = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""A function that `DataFrame.mapInArrow` runs on each partition."""
+
+
+def window_recount(spec: FixedWindows, chunk_rows: int = CHUNK_ROWS) -> Recount:
+    """The function by which `recount_windows` recounts sliding, hopping and tumbling windows.
+
+    It needs rows sorted by `shards.by_group` by `_computed_day`, `key` and `_shard`: windows
+    (`is_window`) with `_window_end_ms`, and records, none late or outside every window, with
+    `_event_time_ms`, `_close_time_ms` and `_is_new`. Columns that a kind of row lacks are null. It
+    returns the rows of `recount_groups`, with the columns that `recount_windows` documents.
+    """
+    make = partial(_Chunk, spec=spec)
+    return partial(recount_groups, make, _ADDED, (*GROUP, SHARD), (), chunk_rows)
 
 
 def recount_groups(
-    tables: Iterator[tuple[pa.Table, np.ndarray]], make: ChunkMaker, added: pa.Schema
+    make: ChunkMaker,
+    added: pa.Schema,
+    group: Sequence[str],
+    order: Sequence[str],
+    chunk_rows: int,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Recounts whole groups.
 
     Args:
-        tables: Windows and records of whole groups of `_computed_day` and `key`, with the start
-            of each group and the end of the last. If groups are cut into shards, `_is_own`
-            says whether a row belongs to its shard; the recount uses the other
-            rows and does not return them.
         make: Recounts the records and windows of whole groups.
         added: The columns to add, in place of the columns that only the input has.
+        group: The columns of a group, by which `shards.by_group` has sorted the rows.
+        order: The columns that sort the rows of a group.
+        chunk_rows: About how many rows to recount at once.
+        batches: Windows and records. If groups are cut into shards, `_is_own` says whether a row
+            belongs to its shard; the recount uses the other rows and does not return them.
 
     Yields:
         All windows; then the new records that no window holds but some window may count; then a
         row for each group with new records: how many of them a window holds (`counted`).
     """
-    for table, starts in tables:
-        group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    for table, starts in sorted_groups(batches, group, order, chunk_rows):
+        in_group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         is_window = table.column("is_window").to_numpy()
         records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
-        chunk = make(records, group[~is_window], windows, group[is_window])
+        chunk = make(records, in_group[~is_window], windows, in_group[is_window])
         yield from _own_with_columns(windows, chunk.window_columns(), added)
         is_new, held = records.column("_is_new").to_numpy() & _is_own(records), chunk.held()
         unheld = is_new & ~held & ~chunk.counts_in_none()
         missing = records.filter(pa.array(unheld))
         yield from _with_columns(missing, chunk.record_columns(unheld), added)
-        new_group = group[~is_window][is_new]
+        new_group = in_group[~is_window][is_new]
         counted = np.bincount(new_group, held[is_new], len(starts) - 1).astype(np.int64)
         with_new = np.unique(new_group)
-        summed = _only_columns(table.take(starts[with_new]), ["_computed_day", "key"])
+        summed = _only_columns(table.take(starts[with_new]), GROUP)
         yield from _with_columns(summed, {"counted": pa.array(counted[with_new])}, added)
 
 
-class RecountKernel:
-    """The function that `recount_windows` runs with `DataFrame.mapInArrow` on each partition.
-
-    Needs rows sorted by `shards.by_group` by `_computed_day`, `key` and `_shard`:
-    windows (`is_window`) with `_window_end_ms`, and records, none late or outside every window,
-    with `_event_time_ms`, `_close_time_ms` and `_is_new`. Columns that a kind of row lacks are
-    null.
-    Returns the rows of `recount_groups`, with the columns that `recount_windows` documents.
-    """
-
-    def __init__(self, spec: FixedWindows, chunk_rows: int = CHUNK_ROWS) -> None:
-        self._spec = spec
-        self._chunk_rows = chunk_rows
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Recounts a partition."""
-        groups = sorted_groups(batches, ["_computed_day", "key", SHARD], [], self._chunk_rows)
-        return recount_groups(groups, self._chunk, _ADDED)
-
-    def _chunk(
-        self, records: pa.Table, of_records: np.ndarray, windows: pa.Table, of_windows: np.ndarray
-    ) -> ChunkRecount:
-        return _Chunk(records, of_records, windows, of_windows, self._spec)
-
-
-class _Chunk:
+class _Chunk(ChunkRecount):
     """Recounts whole groups with instants as codes: numbers in the order of group and instant.
 
     A record is in the windows whose end lies in [enter, leave). The codes of different groups do
@@ -197,11 +196,6 @@ class _Chunk:
     def counts_in_none(self) -> np.ndarray:
         """False for all: no late record, and none outside every window, is among the records."""
         return np.zeros(len(self.enter), np.bool_)
-
-    def record_columns(self, wanted: np.ndarray) -> dict[str, pa.Array]:
-        """No columns."""
-        del wanted
-        return {}
 
     def _time_ms(self, leave: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """The event times of records by index into `leave`; arbitrary beyond its end."""

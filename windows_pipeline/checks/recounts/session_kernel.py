@@ -7,20 +7,23 @@ than grace and gap. The recount takes many keys at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.checks.recounts.kernel import (
+    GROUP,
     ChunkRecount,
+    Recount,
     codes_of,
     how_many_equal,
     numbers,
     recount_groups,
 )
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.kernels.groups import CHUNK_ROWS, sorted_groups
+from windows_pipeline.kernels.groups import CHUNK_ROWS
 
 ADDED = (
     "recount",
@@ -35,40 +38,21 @@ ADDED = (
 """The columns that the recount adds to windows and records, all bigint."""
 _ADDED = pa.schema([(name, pa.int64()) for name in ADDED])
 
+ORDER = ("_close_time_ms", "arrival_unit", "source_partition", "offset")
+"""The order of arrival; windows, which have none of these columns, come first."""
 _LATE = -1
 
 
-class SessionRecountKernel:
-    """The function that `recount_windows` runs with `DataFrame.mapInArrow` on each partition.
+def session_recount(gap_ms: int, group: Sequence[str] = GROUP) -> Recount:
+    """The function by which `recount_windows` recounts sessions.
 
-    Needs rows sorted by `shards.by_group`, by the columns of `ORDER` within a group.
+    It needs rows sorted by `shards.by_group`, by the columns of `ORDER` within a group.
     """
-
-    ORDER = ("_close_time_ms", "arrival_unit", "source_partition", "offset")
-    """The order of arrival; windows, which have none of these columns, come first."""
-
-    def __init__(
-        self,
-        gap_ms: int,
-        group: Sequence[str] = ("_computed_day", "key"),
-        chunk_rows: int = CHUNK_ROWS,
-    ) -> None:
-        self._gap_ms = gap_ms
-        self._group = list(group)
-        self._chunk_rows = chunk_rows
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Recounts a partition."""
-        groups = sorted_groups(batches, self._group, self.ORDER, self._chunk_rows)
-        return recount_groups(groups, self._chunk, _ADDED)
-
-    def _chunk(
-        self, records: pa.Table, of_records: np.ndarray, windows: pa.Table, of_windows: np.ndarray
-    ) -> ChunkRecount:
-        return _Chunk(records, of_records, windows, of_windows, self._gap_ms)
+    make = partial(_Chunk, gap_ms=gap_ms)
+    return partial(recount_groups, make, _ADDED, group, ORDER, CHUNK_ROWS)
 
 
-class _Chunk:
+class _Chunk(ChunkRecount):
     """The replayed sessions of whole groups, and the windows to compare with them."""
 
     def __init__(

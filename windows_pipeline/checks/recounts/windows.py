@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.checks.recounts.kernel import RecountKernel, difference_of
-from windows_pipeline.checks.recounts.session_kernel import ADDED, SessionRecountKernel
+from windows_pipeline.checks.recounts.kernel import GROUP, difference_of, window_recount
+from windows_pipeline.checks.recounts.session_kernel import ADDED, ORDER, session_recount
 from windows_pipeline.checks.recounts.shards import (
     IS_OWN,
     SHARD,
@@ -31,10 +31,9 @@ from windows_pipeline.windows import (
     TimeWindows,
 )
 
-_GROUPED = ("_computed_day", "key")
-_RECORD_COLUMNS = (*_GROUPED, "_event_time_ms", "_close_time_ms", "_is_new")
+_RECORD_COLUMNS = (*GROUP, "_event_time_ms", "_close_time_ms", "_is_new")
 _WINDOW_COLUMNS = (
-    *_GROUPED,
+    *GROUP,
     "_window_start_ms",
     "_window_end_ms",
     "_first_event_time_ms",
@@ -107,8 +106,8 @@ def _of_fixed(
     rows = _in_time_shards(in_time, windows.select(*_WINDOW_COLUMNS), spec, tuning)
     carried = [field for field in rows.schema if field.name not in ("_is_new", SHARD, IS_OWN)]
     # The recount needs whole groups, but no order within them.
-    grouped = by_group(rows, [*_GROUPED, SHARD])
-    recounted = grouped.mapInArrow(RecountKernel(spec), T.StructType([*carried, *_ADDED]))
+    grouped = by_group(rows, [*GROUP, SHARD])
+    recounted = grouped.mapInArrow(window_recount(spec), T.StructType([*carried, *_ADDED]))
     return recounted.withColumn("last_instant_ms", _last_instant_ms(spec))
 
 
@@ -171,12 +170,12 @@ def _of_sessions(
     # A window lies where its last record does.
     time_ms = F.coalesce("_event_time_ms", "_window_end_ms")
     rows = between_sessions(rows, time_ms, spec.gap_ms, tuning)
-    group = [*_GROUPED, *([SHARD] if SHARD in rows.columns else [])]
+    group = [*GROUP, *([SHARD] if SHARD in rows.columns else [])]
     input_only = ("_is_new", SHARD, *ARRIVAL)
     carried = [field for field in rows.schema if field.name not in input_only]
-    in_order = by_group(rows, group, SessionRecountKernel.ORDER)
+    in_order = by_group(rows, group, ORDER)
     schema = T.StructType([*carried, *(T.StructField(name, T.LongType()) for name in ADDED)])
-    return in_order.mapInArrow(SessionRecountKernel(spec.gap_ms, group), schema)
+    return in_order.mapInArrow(session_recount(spec.gap_ms, group), schema)
 
 
 def _together(records: DataFrame, windows: DataFrame) -> DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windows_pipeline.arrival.watermark import ArrivedPart, Timeline, build_timeline
+from windows_pipeline.arrival.watermark import LogRow, Timeline, build_timeline
 from windows_pipeline.config import Pipeline
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.query.tables.arrival_days import LogPart
@@ -46,7 +46,12 @@ class RecordTimes:
             log: The rows of its arrival log.
             delay_ms: Close time is stream time, or the watermark if later, less this delay.
         """
-        arrivals = (ArrivedPart(*part[:2], part.max_event_time_ms, *part[5:7]) for part in log)
+        arrivals = (
+            LogRow(
+                *part[:2], part.max_event_time_ms, watermark_ms=part.watermark_ms, batch=part.batch
+            )
+            for part in log
+        )
         first_day, idle_after_ms = pipeline.partitions.start, pipeline.source.idle_after
         self._timeline: Timeline = build_timeline(arrivals, first_day, idle_after_ms)
         self._last_batch = max((part.batch for part in log if part.batch is not None), default=None)

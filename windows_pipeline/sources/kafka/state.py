@@ -55,8 +55,7 @@ def topic_state(spark: SparkSession, topic: KafkaTopic) -> TopicState:
         NoConnectorError: The session lacks the connector.
         Py4JJavaError: No broker answers, or it has no such topic.
     """
-    answer = ask_topic(spark, topic.client, topic.topic)
-    return TopicState(answer.topic_id, answer.offsets)
+    return TopicState(*ask_topic(spark, topic.client, topic.topic))
 
 
 def require_same_topic(state: TopicState, topic: KafkaTopic, topic_id: str) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar, get_args
+from typing import Literal, get_args
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from windows_pipeline.text.references import resolved
 
-_Reader = TypeVar("_Reader", DataFrameReader, DataStreamReader)
 _Start = Literal["earliest", "latest"]
 _API_TIMEOUT = "default.api.timeout.ms"
 _REQUEST_TIMEOUT_MS = 30_000
@@ -102,76 +99,19 @@ def read_topic(spark: SparkSession, topic: KafkaTopic) -> DataFrame:
         it), `arrived_at` (timestamp: Kafka's, in whole milliseconds; by the topic's setting the
         producer's or the broker's) and `key` (string: Kafka's key, like `original`).
     """
-    reader = _configured(spark.readStream, topic)
-    reader = reader.option("subscribe", topic.topic).option("startingOffsets", topic.starting)
-    if topic.max_records_per_batch is not None:
-        reader = reader.option("maxOffsetsPerTrigger", topic.max_records_per_batch)
-    return _records(reader.load())
-
-
-def read_range(
-    spark: SparkSession,
-    topic: KafkaTopic,
-    starting_offsets: Mapping[int, int],
-    ending_offsets: Mapping[int, int],
-) -> DataFrame:
-    """Reads a range of offsets again, as a batch.
-
-    Args:
-        spark: A session, in time zone UTC.
-        topic: The topic to read.
-        starting_offsets: The first offset to read, by partition.
-        ending_offsets: The offset after the last to read, for the same partitions.
-
-    Returns:
-        The columns of `read_topic`. A job that reads an offset which is gone, or which does not
-        exist yet, fails.
-
-    Raises:
-        ValueError: The arguments name different partitions, or an end before its start.
-    """
-    if starting_offsets.keys() != ending_offsets.keys():
-        raise ValueError(
-            f"starting_offsets: must have the partitions of ending_offsets, "
-            f"{sorted(ending_offsets)}, but has {sorted(starting_offsets)}; name both offsets of "
-            "each partition"
-        )
-    for partition, start in starting_offsets.items():
-        if not 0 <= start <= ending_offsets[partition]:
-            raise ValueError(
-                f"starting_offsets, partition {partition}: must be from 0 to "
-                f"{ending_offsets[partition]}, the end, not {start}; name such an offset"
-            )
-    reader = _configured(spark.read, topic)
-    wanted = {
-        "assign": sorted(starting_offsets),
-        "startingOffsets": _by_text(starting_offsets),
-        "endingOffsets": _by_text(ending_offsets),
-    }
-    for name, value in wanted.items():
-        reader = reader.option(name, json.dumps({topic.topic: value}))
-    return _records(reader.load())
-
-
-def _configured(reader: _Reader, topic: KafkaTopic) -> _Reader:
-    reader = reader.format("kafka").option("failOnDataLoss", "true")
+    reader = spark.readStream.format("kafka").option("failOnDataLoss", "true")
     # Kafka's client retries until its timeout, so a retry by Spark would only wait twice as long.
     reader = reader.option("fetchOffset.numRetries", "1")
     reader = reader.option("kafkaConsumer.pollTimeoutMs", topic.client[_API_TIMEOUT])
     for name, value in topic.client.items():
         reader = reader.option(f"kafka.{name}", value)
-    return reader
-
-
-def _records(rows: DataFrame) -> DataFrame:
-    return rows.select(
+    reader = reader.option("subscribe", topic.topic).option("startingOffsets", topic.starting)
+    if topic.max_records_per_batch is not None:
+        reader = reader.option("maxOffsetsPerTrigger", topic.max_records_per_batch)
+    return reader.load().select(
         F.col("partition").cast("string").alias("source_partition"),
         "offset",
         F.make_valid_utf8(F.col("value").cast("string")).alias("original"),
         F.col("timestamp").alias("arrived_at"),
         F.make_valid_utf8(F.col("key").cast("string")).alias("key"),
     )
-
-
-def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:
-    return {str(partition): offset for partition, offset in offsets.items()}
