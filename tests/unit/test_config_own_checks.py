@@ -108,7 +108,7 @@ MISTAKES = [
     ("{rows: 5}", ".rows: '5' is not a mapping; write 'rows:' with 'least: 1' lines under it"),
     # SQL.
     ("{that: dep_dely > 0}", ".that: 'dep_dely > 0': there is no column 'dep_dely'; did you mean"),
-    ("{that: reflect('a')}", ".that: \"reflect('a')\" uses reflect(), which rules cannot use"),
+    ("{that: reflect('a')}", ".that: \"reflect('a')\" uses reflect(), which expressions"),
     ("{that: 'true; select 1'}", ".that: 'true; select 1' "),
     ("{that: dep_delay}", ".that: 'dep_delay' must be a boolean, not a number"),
     (

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from windows_pipeline.aggregates import Aggregate, ProjectAggregate
-from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read
 from windows_pipeline.config.aggregates import is_computed, result_types
 from windows_pipeline.config.keys import filter_problems, key_problems
 from windows_pipeline.config.own_checks import result_check_problems
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.windows.window_kinds import Rule, Windows, fixed_result_columns
-from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
 from windows_pipeline.text.problems import Problem, listed, nearest, without_value
 from windows_pipeline.windows.durations import duration_text
 
@@ -277,8 +275,7 @@ def _computed_problem(aggregate: Aggregate, source: Source, written: str) -> Pro
             return Problem(path, written, f"takes {name!r}, the {role}; {fix}")
         result_types([aggregate], source.types, source.values)
     except RuleError as error:
-        hints = (hint(text) for text in parts)
-        return Problem(path, written, next(filter(None, hints), f"in {error}"))
+        return Problem(path, written, f"in {error}")
     except ValueError as error:  # the function takes no value of the expression's type
         return Problem(path, written, without_value(str(error), str(aggregate), ""))
     return None
@@ -291,7 +288,7 @@ def _sql_problem(part: str) -> str | None:
     try:
         columns_read(part)
     except RuleError as error:
-        return hint(part) or f"holds {part!r}, which {error}"
+        return f"holds {part!r}, which {error.reason}"
     return None
 
 
@@ -328,8 +325,4 @@ def _rule_problems(name: str, rule: Rule, columns: dict[str, str]) -> Iterator[P
         try:
             compiled(columns)
         except RuleError as error:
-            if len(text) > MAX_TEXT:
-                reason = TOO_LONG
-            else:
-                reason = hint(text) or without_value(str(error), "", text)
-            yield Problem(("alerts", name, field), text, reason)
+            yield Problem(("alerts", name, field), text, error.reason)

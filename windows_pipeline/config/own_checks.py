@@ -8,13 +8,11 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
-from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read, compile_rule
 from windows_pipeline.config.columns.key import Key, key_columns
 from windows_pipeline.config.fields import ColumnReference, Condition, Identifier, looks
 from windows_pipeline.config.strict import Strict, refuse
-from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
-from windows_pipeline.text.problems import Problem, listed, nearest, without_value
+from windows_pipeline.text.problems import Problem, listed, nearest
 
 _MOST_ROWS = 2**53
 _SHARE_DIGITS = 6
@@ -312,11 +310,7 @@ def _condition_problems(name: str, text: str, types: Mapping[str, str]) -> Itera
     try:
         _compiled(text, types)
     except RuleError as error:
-        if len(text) > MAX_TEXT:
-            reason = TOO_LONG
-        else:
-            reason = hint(text) or without_value(str(error), "", text)
-        yield Problem((name,), text, reason)
+        yield Problem((name,), text, error.reason)
 
 
 def _compiled(text: str, types: Mapping[str, str]) -> str:

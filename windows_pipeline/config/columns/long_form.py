@@ -17,13 +17,12 @@ from pydantic import (
     field_serializer,
 )
 
-from windows_pipeline.alerts.rule_sql import RuleError, columns_read
-from windows_pipeline.alerts.value_sql import ValueSql, compile_column
+from windows_pipeline.alerts.rule_sql import RuleError, ValueSql, columns_read, compile_column
 from windows_pipeline.config.columns.json_path import Path, parse_path, path_text
 from windows_pipeline.config.fields import ColumnType, Day, Text, Zone
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.epochs import EPOCHS
-from windows_pipeline.text.problems import Problem, without_value
+from windows_pipeline.text.problems import Problem
 
 
 def _path(value: object) -> object:
@@ -255,7 +254,7 @@ def _expression_problems(columns: Mapping[str, str | SourceColumn]) -> Iterator[
         try:
             reads[name] = [other for other in derived if other in columns_read(text)]
         except RuleError as error:
-            yield Problem(field, text, without_value(str(error), "", text))
+            yield Problem(field, text, error.reason)
     # Columns whose expressions can't be parsed are left out, and so are those that read them.
     parsed = {
         name: column for name, column in columns.items() if name not in derived or name in reads
@@ -274,7 +273,7 @@ def _expression_problems(columns: Mapping[str, str | SourceColumn]) -> Iterator[
         try:
             compiled[name].sql("record")
         except RuleError as error:
-            yield Problem(field, derived[name], without_value(str(error), "", derived[name]))
+            yield Problem(field, derived[name], error.reason)
 
 
 def _why_not(name: str, later: str, reads: Mapping[str, list[str]]) -> str:
