@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import groupby
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
-from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
 _SPARK = Dialect.get_or_raise("spark")
@@ -25,6 +25,20 @@ _MOST_OPEN = 20
 caller's stack, Python's and that of Spark's parser."""
 _MOST_LEVELS = 100
 """How deep operators and calls may be nested; a chain such as x or y or z nests, too."""
+_OPERATOR_SIGNS = frozenset("<>=!&≥≤≠")
+_FIXES = {
+    "&&": "AND",
+    "=>": "'>='",
+    ">==": "'>='",
+    "≥": "'>='",
+    "=<": "'<='",
+    "<==": "'<='",
+    "≤": "'<='",
+    "===": "'='",
+    "!==": "'!='",
+    "≠": "'!='",
+}
+_WITHOUT_BLANKS = ("==", "!=", "<>", ">=", "<=")
 
 
 class RuleError(ValueError):
@@ -67,7 +81,7 @@ def errors_of(text: str) -> Iterator[None]:
     try:
         yield
     except RuleError as error:
-        usual = hint(text) if len(text) <= MAX_TEXT else None
+        usual = _usual_mistake(text) if len(text) <= MAX_TEXT else None
         raise RuleError(usual or error.reason, text) from None
     except (RecursionError, SqlglotError):  # sqlglot wraps some of the former in its own
         raise RuleError("is nested too deeply; simplify it", text) from None
@@ -112,6 +126,30 @@ def _not_parsed(error: ParseError) -> str:
     else:
         fix = "write one expression, as in 'x > 3'"
     return f"is not a single SQL expression{near}; {fix}"
+
+
+def _usual_mistake(text: str) -> str | None:
+    """Returns the usual mistake in a refused rule, with its fix; None if the rule has none."""
+    try:
+        tokens = _SPARK.tokenize(text)
+    except SqlglotError:
+        return None
+    # Signs within quotes are text, not operators.
+    quoted = (TokenType.STRING, TokenType.IDENTIFIER)
+    signs = [token.text for token in tokens if token.token_type not in quoted]
+    for is_operator, run in groupby(signs, key=_OPERATOR_SIGNS.issuperset):
+        parts = list(run)
+        operator = "".join(parts)
+        if is_operator and operator in _FIXES:
+            return f"has {operator!r}, which is not an operator; write {_FIXES[operator]}"
+        if is_operator and operator in _WITHOUT_BLANKS and len(parts) > 1:
+            return f"has {' '.join(parts)!r}, an operator with a blank in it; write {operator!r}"
+    opened, closed = signs.count("("), signs.count(")")
+    if opened > closed:
+        return f"has {opened} '(' and {closed} ')'; add the missing ')'"
+    if opened < closed:
+        return f"has {opened} '(' and {closed} ')'; add the missing '(', or remove a ')'"
+    return None
 
 
 def _require_few_open(tokens: Sequence[Token]) -> None:
