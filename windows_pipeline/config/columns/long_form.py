@@ -266,7 +266,13 @@ def _expression_problems(columns: Mapping[str, str | SourceColumn]) -> Iterator[
         later = next((other for other in others if other not in earlier), None)
         earlier.add(name)
         if later is not None:
-            yield Problem(field, derived[name], _why_not(name, later, reads))
+            text = (
+                f"reads {later!r}, a derived column that is not above it; declare {later!r} above "
+                f"{name!r}, or, where it depends on {name!r}, compute one from other columns"
+            )
+            if later == name:
+                text = "depends on itself; compute it from other columns"
+            yield Problem(field, derived[name], text)
             continue
         if not reads.keys() >= set(others):
             continue
@@ -274,26 +280,3 @@ def _expression_problems(columns: Mapping[str, str | SourceColumn]) -> Iterator[
             compiled[name].sql("record")
         except RuleError as error:
             yield Problem(field, derived[name], error.reason)
-
-
-def _why_not(name: str, later: str, reads: Mapping[str, list[str]]) -> str:
-    """Why a derived column can't read another one that is not declared before it."""
-    circle = _way(later, name, reads)
-    if circle is not None:
-        way = " -> ".join([name, *circle])
-        return f"depends on itself ({way}); compute one of them from other columns"
-    return f"reads {later!r}, a derived column below it; declare {later!r} above {name!r}"
-
-
-def _way(start: str, goal: str, reads: Mapping[str, list[str]]) -> list[str] | None:
-    """A way from a derived column to another along the columns that they read."""
-    ways = [[start]]
-    seen = {start}
-    for way in ways:
-        if way[-1] == goal:
-            return way
-        for other in reads.get(way[-1], ()):
-            if other not in seen:
-                seen.add(other)
-                ways.append([*way, other])
-    return None
