@@ -93,7 +93,7 @@ _MAY_REFER = (
     *(("notify", ANY, "email", name) for name in ("host", "from", "to")),
 )
 """The fields whose texts may refer to the environment: the addresses of records and of people."""
-_SENTENCE = re.compile(r"there is |in ['\"]|['\"/]|\S+\(|every ")
+_SENTENCE = re.compile(r"there is |in ['\"]|['\"/]|\S+\(|every |percentage: ")
 """Matches the text of a problem that is a whole sentence, as in "there is no column 'x'"."""
 _MOST_SHOWN = 400
 """How many characters of a value an error shows."""
