@@ -17,7 +17,7 @@ from tests.support.oracle.expressions import (
     value_of,
 )
 from tests.support.spark_cases import instant
-from windows_pipeline.alerts.value_sql import compile_value
+from windows_pipeline.alerts.rule_sql import compile_value
 
 MOST = 2**63 - 1
 NUMBERS = (None, 0, 1, -1, 7, 2**40, -(2**62), MOST, -MOST - 1)

@@ -155,7 +155,7 @@ BROKEN = [
         "'dest)' is not a field here; if it is a part of the text before it, put that text in quo",
     ),
     ("gate: {type: string, as: upper()}", "as", "at ')'; write what the function is of, as in 'ab"),
-    ("gate: {type: string, as: upper(origin}", "as", "at 'origin'; close the parenthesis there"),
+    ("gate: {type: string, as: upper(origin}", "as", "has 1 '(' and 0 ')'; add the missing ')'"),
     (
         'gate: {type: string, as: "concat(orign, dest)"}',
         "as",
@@ -164,17 +164,17 @@ BROKEN = [
     (
         'gate: {type: string, as: "concat(origin, flight)"}',
         "as",
-        "takes texts, but flight is a number; write cast(flight as string)",
+        "takes a string, but flight is a number; pass a string, as in cast(flight as string)",
     ),
-    ("gate: {type: double, as: rand()}", "as", "'rand()' uses rand(), which derived columns"),
+    ("gate: {type: double, as: rand()}", "as", "'rand()' uses rand(), which expressions"),
     (
         'gate: {type: double, as: "sum(flight)"}',
         "as",
-        "'sum(flight)' uses sum(), which derived columns cannot use; write it under aggregates",
+        "'sum(flight)' uses sum(), which expressions cannot use; write it under aggregates",
     ),
     ('gate: {type: string, as: "origin || dest"}', "as", "write concat(a, b)"),
     ('gate: {type: string, as: "origin; dest"}', "as", "'origin; dest' holds a ';'; write one"),
-    ('gate: {type: string, as: "(select 1)"}', "as", "which derived columns cannot use"),
+    ('gate: {type: string, as: "(select 1)"}', "as", "which expressions cannot use"),
     ("gate: {type: string, as: \"'${spark.jars}'\"}", "as", "which Spark would replace"),
     ("gate: {type: string, as: 5}", "as", "'5' is not text; put it in quotes"),
     ("gate: {type: string, as: ' '}", "as", "' ' is empty; write a text that is not blank"),
@@ -263,12 +263,12 @@ def test_a_long_form_may_stand_on_lines_of_its_own(tmp_path: Path) -> None:
 def test_derived_columns_read_earlier_ones_alone_and_no_circle(tmp_path: Path) -> None:
     first = "one: {type: string, as: \"concat(two, 'x')\"}"
     (later,) = problems_of(tmp_path, with_columns(first, f"two: {CONCAT}"))
-    assert "reads 'two', a derived column below it; declare 'two' above 'one'" in later
+    assert "reads 'two', a derived column that is not above it; declare 'two' above 'one'" in later
     (circle,) = problems_of(
         tmp_path, with_columns(first, 'two: {type: string, as: "concat(one, dest)"}')
     )
     assert "source.columns.one.as: " in circle
-    assert "depends on itself (one -> two -> one); compute one of them from other" in circle
+    assert "or, where it depends on 'one', compute one from other columns" in circle
 
 
 def test_records_of_csv_files_have_no_paths(tmp_path: Path) -> None:

@@ -32,10 +32,13 @@ def _loop(path: Path) -> None:
 
 
 ODD: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a pipe": (os.mkfifo, "is a named pipe; put a YAML file there"),
+    "a pipe": (os.mkfifo, "is a pipe, a socket or a device; put"),
     "a folder": (Path.mkdir, "is a folder; put a YAML file there"),
-    "a socket": (_socket, "is a socket; put a YAML file there"),
-    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "links to a device; put"),
+    "a socket": (_socket, "is a pipe, a socket or a device; put"),
+    "a link to a device": (
+        lambda path: path.symlink_to("/dev/zero"),
+        "links to a pipe, a soc",
+    ),
     "a link to a folder": (lambda path: path.symlink_to(path.parent), "links to a folder; put"),
     "a huge file": (
         lambda path: path.write_bytes(b"#" * (MAX_BYTES + 1)),
@@ -92,7 +95,7 @@ def test_an_error_names_settings_that_are_a_device_or_do_not_exist(
 ) -> None:
     missing = f"there is no settings file; write one there, or set {SETTINGS_VARIABLE} to the path"
     for name, words in (
-        ("/dev/zero", "/dev/zero: is a device"),
+        ("/dev/zero", "/dev/zero: is a pipe, a socket or a device"),
         ("x" * 300, missing),
         ("nothing.yaml", missing),
     ):

@@ -81,7 +81,7 @@ def test_targets_are_no_part_of_a_definition(tmp_path: Path) -> None:
         ("{file: a, min_severity: high}", ".min_severity", "'high' is not a number; write one"),
         ("{file: a, min_severity: true}", ".min_severity", "'true' is not a number; write one"),
         ("{file: a, events: [open]}", ".events.0", "'open' is not a known value; use 'opened'"),
-        ("{file: a, max_age: 3}", ".max_age", "'3' has no unit; write a unit, as in '3 minutes'"),
+        ("{file: a, max_age: 3}", ".max_age", "'3' has no unit; write a whole number and"),
         ("{file: a, max_age: 0 s}", ".max_age", "'0 s' must be above zero; write at least '1 ms'"),
         ("{file: a, rule: x}", ".rule", "'rule' is not a field here; did you mean 'rules'?"),
         ("{webhook: {}}", ".webhook.url", "is missing; write"),

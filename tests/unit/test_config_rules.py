@@ -12,11 +12,11 @@ from windows_pipeline.config import table_definition
 
 # A rule that is refused, and words of the fix.
 MISTAKES = [
-    ("record_count < < 4", "uses '<<', which rules cannot use; to compare, write one '<'"),
+    ("record_count < < 4", "uses '<<', which expressions cannot use; to compare, write one '<'"),
     ("record_count >> 4", "to compare, write one '>'"),
     (
         "record_count > 3 || avg_dep_delay > 4",
-        "uses '||', which rules cannot use; it joins texts: if either condition must hold, write",
+        "uses '||', which expressions cannot use; to join texts, write concat(a, b); if either",
     ),
     ("record_count > 3 && avg_dep_delay > 4", "has '&&', which is not an operator; write AND"),
     ("record_count => 4", "has '=>', which is not an operator; write '>='"),

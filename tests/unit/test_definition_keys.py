@@ -87,7 +87,7 @@ FILTERS = [
     ),
     ("max_dep_delay > 5", "reads 'max_dep_delay', a result of windows"),
     ("key = 'EWR'", "reads 'key', a result of windows"),
-    ("sum(distance) > 5", "uses sum(), which rules cannot use"),
+    ("sum(distance) > 5", "uses sum(), which expressions cannot use"),
     ("distance > (select 1)", "uses"),
     ("5", "'5' is not a condition; write SQL over the source's columns, as in 'amount > 0'"),
     ("true", "is not a condition; write SQL over the source's columns"),

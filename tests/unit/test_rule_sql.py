@@ -59,6 +59,8 @@ def refusal(text: str) -> str:
         ("to_date(window_start) = '2013-07-01' or opened_on < date '2013-07-01'", None),
         ("case when record_count > 0 then avg_dep_delay else null end > 3", None),
         ("`record_count` = 3", "(`record_count` = 3L)"),
+        ("lower(left(key, 3)) = 'ewr'", "(LOWER(LEFT(`key`, 3)) = 'ewr')"),
+        ("try_cast(key as bigint) > 3", "(TRY_CAST(`key` AS BIGINT) > 3L)"),
     ],
 )
 def test_conditions_compile_to_sql(text: str, sql: str | None) -> None:
@@ -107,7 +109,10 @@ def test_expressions_of_numbers_compile(text: str) -> None:
         ("input_file_name() = 'x'", "input_file_name()"),
         ("ai_query('model', key) = 'x'", "ai_query()"),
         ("http_get('x') = 'y'", "http_get()"),
-        ("count(*) > 3", "count(), which rules cannot use; write it under aggregates, or use one"),
+        (
+            "count(*) > 3",
+            "count(), which expressions cannot use; write it under aggregates",
+        ),
         ("sum(record_count) over (partition by key) > 3", "window"),
         ("exists(array(1), x -> x > 1)", "exists"),
         ("transform(array(1), x -> x) is null", "transform()"),
@@ -120,8 +125,9 @@ def test_expressions_of_numbers_compile(text: str) -> None:
         (":parameter = 1", "placeholder"),
         ("${env:HOME} = 1", "parameter"),
         ("cast(key as binary) = 'x'", "BINARY"),
+        ("repeat(key, 1000000000) = 'x'", "repeat()"),
+        ("regexp_replace(key, '(a+)+', '') = 'x'", "regexp_replace()"),
         ("cast(record_count as struct<a: int>) is null", "STRUCT"),
-        ("try_cast(record_count as int) = 1", "safe"),
         ("to_date(window_start, 'yyyy') = opened_on", "format"),
         ("round(avg_dep_delay, 1, 2) = 1", "truncate"),
         ("record_count between symmetric 3 and 1", "symmetric"),
@@ -184,7 +190,7 @@ def test_comments_and_hints_do_not_reach_spark() -> None:
             "did you mean 'America/New_York'?",
         ),
         (
-            "window_end > window_start" + " + interval 9999999 hours" * 9,
+            "window_end > window_start" + " + interval 30000000 hours" * 3,
             "together are longer than 10,000 ",
         ),
         ("round(avg_dep_delay, 2147483648) > 1", "needs a whole number from -18 to 18 there"),
@@ -265,9 +271,9 @@ def test_a_rule_reads_a_list_and_an_element_that_is_not_there_is_null(text: str,
         ("element_at(counts, 0) > 1", "write x[0] or element_at(x, 1) for the first"),
         ("counts[0] = 'x'", "compares number with string"),
         ("array_contains(counts, 'x')", "looks for a string among elements of kind number; wri"),
-        ("raw[0] is null", "array<binary>, whose elements rules cannot use; use size"),
-        ("transform(codes, x -> x) is null", "uses transform(), which rules cannot use"),
-        ("array(1, 2) is null", "uses array(), which rules cannot use"),
+        ("raw[0] is null", "array<binary>, whose elements expressions cannot use; use size"),
+        ("transform(codes, x -> x) is null", "uses transform(), which expressions cannot use"),
+        ("array(1, 2) is null", "uses array(), which expressions cannot use"),
     ],
 )
 def test_an_error_about_a_list_has_the_fix(text: str, fix: str) -> None:

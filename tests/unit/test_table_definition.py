@@ -151,18 +151,8 @@ def test_idle_after_changes_the_definitions_of_window_tables_only(tmp_path: Path
         assert changes == ["source.idle_after: was not set, is '1 day'"]
 
 
-@pytest.mark.parametrize(
-    ("windows_name", "table", "words"),
-    [
-        ("hourly", "raw_events", "windows_name: must be None for raw_events, .*, not 'hourly'"),
-        ("hourly", "final_window", "did you mean 'final_windows'"),
-        (None, "alerts", "use one of hourly"),
-        ("daily", "alerts", "use one of hourly"),
-    ],
-)
-def test_the_table_of_a_definition_must_exist(
-    windows_name: str | None, table: str, words: str
-) -> None:
+@pytest.mark.parametrize("windows_name", [None, "daily"])
+def test_the_windows_of_a_definition_must_exist(windows_name: str | None) -> None:
     flights = load_pipeline(PIPELINES / "flights.yaml")
-    with pytest.raises(ValueError, match=words):
-        table_definition(flights, windows_name, table)
+    with pytest.raises(ValueError, match="use one of hourly"):
+        table_definition(flights, windows_name, "alerts")

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windows_pipeline.alerts.rule_sql import RuleError
-from windows_pipeline.alerts.value_sql import canonical, compile_value
+from windows_pipeline.alerts.rule_sql import RuleError, canonical, compile_value
 
 COLUMNS = {
     "price": "decimal(12,2)",
@@ -96,22 +95,14 @@ def test_only_what_may_not_fit_can_fail(text: str, *, may_fail: bool) -> None:
         ("prise * 2", "there is no column 'prise'; did you mean 'price'?"),
         ("price * price * price * quantity", "needs 59 digits, and a decimal has at most 38; make"),
         ("case when paid then price else 'x' end", "returns a number or a string; make all its"),
-        ("sum(price)",
-         "SUM(price) is an aggregate within an expression, which is over the columns of one"),
+        ("sum(price)", "uses sum(), which expressions cannot use; write it under aggregates, or"),
         ("round(price, quantity)", "needs a whole number from -18 to 18 there; write"),
         ("round(price, 2147483648)", "needs a whole number from -18 to 18 there"),
         ("null", "is no value of a record; name a column"),
         ("interval 3 days", "is no value of a record; name a column"),
-        ("reflect('java.lang.System', 'exit', 1)", "uses reflect(), which rules cannot use"),
-        ("(select 1)", "uses 'subquery', which rules cannot use"),
-        ("rand()", "uses rand(), which rules cannot use"),
-        ("current_timestamp()", "uses current_timestamp(), which rules cannot use"),
         ("price, quantity", "is not a single SQL expression"),
-        ("price; drop table x", "is not a single SQL expression"),
-        ("'${env:HOME}'", "holds '${', which Spark would replace; remove it"),
-        ("", "is empty; write an expression"),
     ],
-)  # fmt: skip
+)
 def test_an_error_has_the_fix(text: str, words: str) -> None:
     with pytest.raises(RuleError) as refused:
         compile_value(text, COLUMNS)

@@ -1,4 +1,4 @@
-"""Compiles the text of alert rules to safe SQL. Needs no Spark.
+"""Compiles the text of alert rules and of other expressions to safe SQL. Needs no Spark.
 
 `incremental/alerts.py` raises the alerts.
 """

@@ -1,6 +1,6 @@
 """Parses the text of a rule or another expression: one tree, neither long nor deep.
 
-`rule_grammar.ExpressionCheck` says whether the tree is allowed.
+`value_sql.written` says whether the tree is allowed.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import groupby
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
-from windows_pipeline.alerts.rule_grammar import RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
 _SPARK = Dialect.get_or_raise("spark")
@@ -25,27 +25,66 @@ _MOST_OPEN = 20
 caller's stack, Python's and that of Spark's parser."""
 _MOST_LEVELS = 100
 """How deep operators and calls may be nested; a chain such as x or y or z nests, too."""
+_OPERATOR_SIGNS = frozenset("<>=!&≥≤≠")
+_FIXES = {
+    "&&": "AND",
+    "=>": "'>='",
+    ">==": "'>='",
+    "≥": "'>='",
+    "=<": "'<='",
+    "<==": "'<='",
+    "≤": "'<='",
+    "===": "'='",
+    "!==": "'!='",
+    "≠": "'!='",
+}
+_WITHOUT_BLANKS = ("==", "!=", "<>", ">=", "<=")
+
+
+class RuleError(ValueError):
+    """An expression that cannot be used; the message has its text, what is wrong and the fix.
+
+    Attributes:
+        reason: What is wrong and the fix, without the text.
+    """
+
+    def __init__(self, reason: str, text: str | None = None) -> None:
+        """Sets the reason, and the text if it is known yet."""
+        self.reason = reason
+        super().__init__(reason if text is None else f"{_quoted(text)}: {reason}")
 
 
 @lru_cache(maxsize=1_000)
 def columns_read(text: str) -> frozenset[str]:
-    """The names of the columns that a rule's expression reads.
+    """The names of the columns that an expression reads.
 
     Raises:
         RuleError: The text is not a single expression.
     """
-    return frozenset(column.name for column in parse_expression(text).find_all(exp.Column))
+    with errors_of(text):
+        return frozenset(column.name for column in parse_expression(text).find_all(exp.Column))
+
+
+@lru_cache(maxsize=1_000)
+def canonical(text: str) -> str:
+    """Returns one text for all expressions that differ only in blanks and the case of keywords.
+
+    Raises:
+        RuleError: The text is not a single expression.
+    """
+    return parse_expression(text).sql(dialect="spark", comments=False)
 
 
 @contextmanager
 def errors_of(text: str) -> Iterator[None]:
-    """Puts an expression's text before the errors of its compilation."""
+    """Adds to errors the expression's text, and the usual mistake if the expression has one."""
     try:
         yield
     except RuleError as error:
-        raise RuleError(f"{_quoted(text)}: {error}") from None
+        usual = _usual_mistake(text) if len(text) <= MAX_TEXT else None
+        raise RuleError(usual or error.reason, text) from None
     except (RecursionError, SqlglotError):  # sqlglot wraps some of the former in its own
-        raise RuleError(f"{_quoted(text)}: is nested too deeply; simplify it") from None
+        raise RuleError("is nested too deeply; simplify it", text) from None
 
 
 def _quoted(text: str) -> str:
@@ -87,6 +126,30 @@ def _not_parsed(error: ParseError) -> str:
     else:
         fix = "write one expression, as in 'x > 3'"
     return f"is not a single SQL expression{near}; {fix}"
+
+
+def _usual_mistake(text: str) -> str | None:
+    """Returns the usual mistake in a refused rule, with its fix; None if the rule has none."""
+    try:
+        tokens = _SPARK.tokenize(text)
+    except SqlglotError:
+        return None
+    # Signs within quotes are text, not operators.
+    quoted = (TokenType.STRING, TokenType.IDENTIFIER)
+    signs = [token.text for token in tokens if token.token_type not in quoted]
+    for is_operator, run in groupby(signs, key=_OPERATOR_SIGNS.issuperset):
+        parts = list(run)
+        operator = "".join(parts)
+        if is_operator and operator in _FIXES:
+            return f"has {operator!r}, which is not an operator; write {_FIXES[operator]}"
+        if is_operator and operator in _WITHOUT_BLANKS and len(parts) > 1:
+            return f"has {' '.join(parts)!r}, an operator with a blank in it; write {operator!r}"
+    opened, closed = signs.count("("), signs.count(")")
+    if opened > closed:
+        return f"has {opened} '(' and {closed} ')'; add the missing ')'"
+    if opened < closed:
+        return f"has {opened} '(' and {closed} ')'; add the missing '(', or remove a ')'"
+    return None
 
 
 def _require_few_open(tokens: Sequence[Token]) -> None:

@@ -1,20 +1,38 @@
-"""Compiles an alert rule, which is text from a file, to SQL that is safe to run.
+"""Compiles an expression, which is text from a file, to SQL that is safe to run.
 
-The text is parsed, the tree is checked against the grammar of rules, and SQL is written from the
-tree. The text itself never reaches Spark.
+Rules, filters, checks, aggregates and derived columns have such expressions. The text is parsed,
+the tree is checked against the grammar, and SQL is written from the tree. The text itself never
+reaches Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
-from windows_pipeline.alerts.parsing import columns_read, errors_of, parse_expression
-from windows_pipeline.alerts.rule_grammar import ExpressionCheck, RuleError
-from windows_pipeline.alerts.value_sql import ValueSql, column_of, written
+from windows_pipeline.alerts.parsing import (
+    RuleError,
+    canonical,
+    columns_read,
+    errors_of,
+    parse_expression,
+)
+from windows_pipeline.alerts.typed_sql import ValueSql, case_of, kind_of, landed, quoted
+from windows_pipeline.alerts.value_sql import written
 
-__all__ = ["EPISODE_MS", "RuleError", "columns_read", "compile_rule", "struct_fields"]
+__all__ = [
+    "EPISODE_MS",
+    "RuleError",
+    "ValueSql",
+    "canonical",
+    "case_of",
+    "columns_read",
+    "compile_column",
+    "compile_rule",
+    "compile_value",
+    "struct_fields",
+]
 
 EPISODE_MS = "episode_ms"
 """A column that only severities read: how long an alert's episode has lasted, up to the end of the
@@ -28,8 +46,8 @@ def compile_rule(
     """Compiles a rule's expression to Spark SQL.
 
     The expression may use the columns, literals, comparisons, ``and``/``or``/``not``,
-    arithmetic, ``between``, ``in`` with literals, ``is null``, ``case when``, casts
-    between numbers and times, an interval added to a timestamp, and a list of functions.
+    arithmetic, ``between``, ``in`` with literals, ``is null``, ``case when``, casts, an interval
+    added to a timestamp, and a list of functions.
     Their values depend on the row alone, so every run gives the same answer (rule H1).
     A division by zero gives null, so that a window without records does not fail a run.
 
@@ -48,25 +66,48 @@ def compile_rule(
             list, names an unknown column, combines operands of different kinds, needs a decimal
             of more than 38 digits, or has a value of another kind than wanted.
     """
-    return _compiled(text, tuple(columns.items()), want)
+    found = _compiled(text, tuple(columns.items()))
+    if found.kind != want:
+        fix = {"boolean": "compare it, as in 'x > 3'", "number": "write a number, as in 'x'"}
+        raise RuleError(f"must be a {want}, not a {found.kind}; {fix[want]}", text)
+    return found
 
 
-@lru_cache(maxsize=1_000)
-def _compiled(
-    text: str, columns: tuple[tuple[str, str], ...], want: Literal["boolean", "number"]
-) -> ValueSql:
-    """Compiles an expression once: a step uses each rule several times, and compiling is slow."""
-    with errors_of(text):
-        tree = parse_expression(text)
-        readable, struct_of = _readable(columns)
-        found = ExpressionCheck(readable).kind(tree)
-        if found != want:
-            fix = {"boolean": "compare it, as in 'x > 3'", "number": "write a number, as in 'x'"}
-            raise RuleError(f"must be a {want}, not a {found}; {fix[want]}")
-        named = {
-            name: column_of(name, kind, struct_of.get(name)) for name, kind in readable.items()
-        }
-        return written(tree, named)
+def compile_value(text: str, columns: Mapping[str, str]) -> ValueSql:
+    """Compiles an aggregate's expression over the columns of one record.
+
+    Args:
+        text: The expression, as of `compile_rule`.
+        columns: The columns that it may name, each with its Spark type.
+
+    Raises:
+        RuleError: As of `compile_rule`; or the expression has no value of a record.
+    """
+    found = _compiled(text, tuple(columns.items()))
+    if found.type in ("null", "interval"):
+        raise RuleError("is no value of a record; name a column", text)
+    return found
+
+
+def compile_column(text: str, columns: Mapping[str, str], column_type: str, table: str) -> ValueSql:
+    """Compiles a derived column's expression.
+
+    Args:
+        text: The expression, as of `compile_rule`.
+        columns: The columns that it may name, unqualified, each with its Spark type.
+        column_type: The type of the derived column.
+        table: The struct that has the columns.
+
+    Raises:
+        RuleError: As of `compile_rule`; or the value is of another kind than the type.
+    """
+    found = _compiled(text, tuple(columns.items()), table)
+    wanted = kind_of(column_type) or "number"  # the other types count units since 1970
+    if found.kind != wanted:
+        fix = "declare a type that fits, or cast it"
+        reason = f"is of kind {found.kind}, but the column's type is of kind {wanted}; {fix}"
+        raise RuleError(reason, text)
+    return found
 
 
 def struct_fields(kind: str) -> dict[str, str]:
@@ -77,12 +118,22 @@ def struct_fields(kind: str) -> dict[str, str]:
     return {name: of_field for name, _, of_field in (field.partition(":") for field in fields)}
 
 
-def _readable(columns: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
-    """The columns that an expression may name, and the structs of those that are fields."""
-    readable: dict[str, str] = {}
-    struct_of: dict[str, str] = {}
+@lru_cache(maxsize=1_000)
+def _compiled(text: str, columns: tuple[tuple[str, str], ...], table: str = "") -> ValueSql:
+    """Compiles an expression once: a step uses each several times, and compiling is slow.
+
+    Args:
+        text: The expression.
+        columns: The columns with their types; of a struct, the expression names the fields.
+        table: The struct of a landed record, which has the columns; empty for other columns.
+    """
+    readable: dict[str, ValueSql] = {}
     for name, kind in columns:
-        fields = struct_fields(kind)
-        readable |= fields or {name: kind}
-        struct_of |= dict.fromkeys(fields, name)
-    return readable, struct_of
+        if table:
+            readable[name] = landed(ValueSql(quoted(table, name), kind))
+        elif fields := struct_fields(kind):
+            readable |= {field: ValueSql(quoted(name, field), of) for field, of in fields.items()}
+        else:
+            readable[name] = ValueSql(quoted(name), kind)
+    with errors_of(text):
+        return written(parse_expression(text), readable)

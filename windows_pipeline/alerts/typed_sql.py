@@ -8,11 +8,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from sqlglot import exp
 
-from windows_pipeline.alerts.rule_grammar import RuleError
+from windows_pipeline.alerts.parsing import RuleError
 
+Kind = Literal["boolean", "number", "string", "timestamp", "date", "interval", "list", "null"]
+"""What expressions distinguish of a type: values of one kind can be compared."""
+_KINDS: dict[str, Kind] = {
+    "string": "string",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp": "timestamp",
+    "interval": "interval",
+    "null": "null",
+    **dict.fromkeys(("bigint", "int", "double", "float", "decimal"), "number"),
+}
+_LIST = re.compile(r"array<(.*)>")
 _MOST_DIGITS = 38
 _DIGITS_OF_BIGINT = 20
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
@@ -33,14 +46,32 @@ class ValueSql:
     type: str
     fails: str | None = None
 
+    @property
+    def kind(self) -> Kind | None:
+        """The kind of the value; None if expressions cannot use it."""
+        return kind_of(self.type)
+
 
 NULL = ValueSql("NULL", "null")
 
 
-def column_of(name: str, column_type: str, struct: str | None = None) -> ValueSql:
-    """A column, or a field of a struct."""
-    parts = [name] if struct is None else [struct, name]
-    return ValueSql(".".join(f"`{part.replace('`', '``')}`" for part in parts), column_type)
+def kind_of(column_type: str) -> Kind | None:
+    """The kind of a type's values; None if expressions cannot use them."""
+    if element_type(column_type) is not None:
+        return "list"
+    # Spark compares decimals with other numbers by value.
+    return _KINDS.get(column_type.partition("(")[0])
+
+
+def element_type(column_type: str) -> str | None:
+    """The type of the elements of a list; None for other types."""
+    listed = _LIST.fullmatch(column_type)
+    return listed[1] if listed else None
+
+
+def quoted(*path: str) -> str:
+    """A column, or the field of a struct, as SQL."""
+    return ".".join(f"`{name.replace('`', '``')}`" for name in path)
 
 
 def case_of(branches: Sequence[tuple[ValueSql, ValueSql]], otherwise: ValueSql = NULL) -> ValueSql:
@@ -139,3 +170,15 @@ def decimal_type(precision: int, scale: int) -> str:
             "an operand a double, as in cast(x as double)"
         )
     return f"decimal({precision},{scale})"
+
+
+def within_years(time: str) -> str:
+    """Null beyond the year 9999, where Spark's functions of times may overflow."""
+    return f"(CASE WHEN YEAR({time}) BETWEEN 1 AND 9999 THEN {time} END)"
+
+
+def landed(column: ValueSql) -> ValueSql:
+    """A column of a landed record: a time may lie beyond the year 9999, unlike a stored one."""
+    if column.kind not in ("date", "timestamp"):
+        return column
+    return tried(within_years(column.sql), column.type, [column])

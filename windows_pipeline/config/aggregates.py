@@ -12,8 +12,13 @@ from windows_pipeline.aggregates import (
     UserModules,
     parse_aggregate,
 )
-from windows_pipeline.alerts.rule_sql import RuleError
-from windows_pipeline.alerts.value_sql import ValueSql, canonical, case_of, compile_value
+from windows_pipeline.alerts.rule_sql import (
+    RuleError,
+    ValueSql,
+    canonical,
+    case_of,
+    compile_value,
+)
 
 _FAILED = "_failed_"
 """The prefix of the columns that count the records for which an expression fails."""
@@ -72,8 +77,9 @@ def value_of(aggregate: Aggregate, columns: Mapping[str, str]) -> ValueSql:
     condition = compile_value(aggregate.condition, columns)
     if condition.type != "boolean":
         raise RuleError(
-            f"{aggregate.condition!r}: must be a boolean after where, not of type "
-            f"{condition.type}; compare it, as in 'x > 3'"
+            f"must be a boolean after where, not of type {condition.type}; compare it, as in "
+            "'x > 3'",
+            aggregate.condition,
         )
     return case_of([(condition, value)])
 

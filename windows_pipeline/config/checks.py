@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from windows_pipeline.aggregates import Aggregate, ProjectAggregate
-from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read
 from windows_pipeline.config.aggregates import is_computed, result_types
+from windows_pipeline.config.fields import RESULT_TYPES, result_type
 from windows_pipeline.config.keys import filter_problems, key_problems
 from windows_pipeline.config.own_checks import result_check_problems
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.windows.window_kinds import Rule, Windows, fixed_result_columns
-from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
 from windows_pipeline.text.problems import Problem, listed, nearest, without_value
 from windows_pipeline.windows.durations import duration_text
 
@@ -42,11 +40,7 @@ _RESULT_COLUMNS = frozenset(
         "_commit_timestamp",
     }
 )
-_RESULT_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp")
-_RESULT_TYPE = re.compile(rf"{'|'.join(_RESULT_TYPES)}|decimal\(\d+, ?\d+\)")
 _NO_COLUMN = "there is no column "
-_ANY_TYPE = ("double", "string", "timestamp", "boolean", "array<double>", "array<string>")
-"""A type of each kind that a rule distinguishes."""
 _FIRING_COLUMNS = frozenset(
     {
         "firing_id",
@@ -87,24 +81,25 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
         if not _is_taken(aggregate.name, source):
             faulty.add(aggregate.name)
     problems += _unused_frames(windows)
-    # A rule may use a faulty aggregate: assume the type that fits, so that other mistakes show.
-    kinds = _ANY_TYPE if faulty else _ANY_TYPE[:1]
-    forms = [{**columns, **dict.fromkeys(faulty, kind)} for kind in kinds]
-    for name, rule in windows.alerts.items():
-        found = _least_problems(_rule_problems(name, rule, form) for form in forms)
-        problems += _with_key_hints(found, source)
+    found = [
+        problem
+        for name, rule in windows.alerts.items()
+        for problem in _rule_problems(name, rule, columns)
+    ]
     tables = ["final_windows", *(["firings"] if windows.trigger is not None else [])]
-    types = [{table: windows.checked_columns(form, table) for table in tables} for form in forms]
-    for name, check in windows.checks.items():
-        found = _least_problems(result_check_problems({name: check}, form) for form in types)
-        problems += _with_key_hints(found, source)
-    return problems
+    types = {table: windows.checked_columns(columns, table) for table in tables}
+    found += result_check_problems(windows.checks, types)
+    # The type of a faulty aggregate is not known, so its problem comes first.
+    found = [problem for problem in found if not _reads(str(problem.value), faulty)]
+    return [*problems, *_with_key_hints(found, source)]
 
 
-def _least_problems(found: Iterable[Iterable[Problem]]) -> list[Problem]:
-    """The problems under the first assumption; none if there are none under another assumption."""
-    lists = [list(problems) for problems in found]
-    return lists[0] if all(lists) else []
+def _reads(text: str, columns: Collection[str]) -> bool:
+    """Whether an expression reads one of the columns; not if it can't be parsed."""
+    try:
+        return not columns_read(text).isdisjoint(columns)
+    except RuleError:
+        return False
 
 
 def _with_key_hints(problems: Iterable[Problem], source: Source) -> Iterator[Problem]:
@@ -245,11 +240,10 @@ def _is_taken(name: str, source: Source) -> bool:
 def _code_problem(aggregate: Aggregate, code: ProjectAggregate, written: str) -> Problem | None:
     """Checks a user's aggregate: its result type, and that with a condition it skips nulls."""
     path = ("aggregates", aggregate.name)
-    element = code.result_type.removeprefix("array<").removesuffix(">")
-    if not _RESULT_TYPE.fullmatch(element):
+    if result_type(code.result_type) is None:
         text = (
             f"returns {code.result_type} by its result_type ({code.file}), which no column of "
-            f"these tables can have; return one of {', '.join(_RESULT_TYPES)}, decimal(p,s), or "
+            f"these tables can have; return one of {', '.join(RESULT_TYPES)}, decimal(p,s), or "
             "array<...> of one"
         )
         return Problem(path, written, text)
@@ -277,8 +271,7 @@ def _computed_problem(aggregate: Aggregate, source: Source, written: str) -> Pro
             return Problem(path, written, f"takes {name!r}, the {role}; {fix}")
         result_types([aggregate], source.types, source.values)
     except RuleError as error:
-        hints = (hint(text) for text in parts)
-        return Problem(path, written, next(filter(None, hints), f"in {error}"))
+        return Problem(path, written, f"in {error}")
     except ValueError as error:  # the function takes no value of the expression's type
         return Problem(path, written, without_value(str(error), str(aggregate), ""))
     return None
@@ -291,7 +284,7 @@ def _sql_problem(part: str) -> str | None:
     try:
         columns_read(part)
     except RuleError as error:
-        return hint(part) or f"holds {part!r}, which {error}"
+        return f"holds {part!r}, which {error.reason}"
     return None
 
 
@@ -328,8 +321,4 @@ def _rule_problems(name: str, rule: Rule, columns: dict[str, str]) -> Iterator[P
         try:
             compiled(columns)
         except RuleError as error:
-            if len(text) > MAX_TEXT:
-                reason = TOO_LONG
-            else:
-                reason = hint(text) or without_value(str(error), "", text)
-            yield Problem(("alerts", name, field), text, reason)
+            yield Problem(("alerts", name, field), text, error.reason)

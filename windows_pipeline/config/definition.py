@@ -10,12 +10,7 @@ from windows_pipeline.config.aggregates import modules_of
 from windows_pipeline.config.columns.long_form import type_of
 from windows_pipeline.config.model import SHARED_TABLES, Pipeline
 from windows_pipeline.config.source import Source
-from windows_pipeline.text.problems import nearest
 
-_WINDOW_TABLES = (
-    *("keyed_windows", "late_records", "final_windows", "corrections", "alerts", "episodes"),
-    *("firings", "early_warnings", "processed", "failed_windows", "notifications"),
-)
 _OF_RULE = ("when", "severity")
 """The fields of a rule that decide the rows of alerts; its other fields are for people."""
 _WITHOUT_RESULTS = ("late_records", "failed_windows", "processed")
@@ -40,19 +35,10 @@ def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -
         table: The table's name.
 
     Raises:
-        ValueError: The pipeline has no such table, or no windows of that name.
+        ValueError: The pipeline has no windows of that name.
     """
     if table in SHARED_TABLES:
-        if windows_name is not None:
-            raise ValueError(
-                f"windows_name: must be None for {table}, which all windows share, "
-                f"not {windows_name!r}; leave it out"
-            )
         return _shared_fields(pipeline)
-    if table not in _WINDOW_TABLES:
-        tables = (*SHARED_TABLES, *_WINDOW_TABLES)
-        fix = nearest(table, tables, f"use one of {', '.join(tables)}")
-        raise ValueError(f"table: {table!r} is not the name of a table; {fix}")
     if windows_name not in pipeline.windows:
         fix = f"use one of {', '.join(pipeline.windows)}"
         raise ValueError(f"windows_name: {windows_name!r} is not in {pipeline.name}; {fix}")

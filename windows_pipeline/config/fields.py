@@ -9,7 +9,6 @@ import codecs
 import re
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
-from math import isfinite
 from typing import Annotated
 from zoneinfo import available_timezones
 
@@ -21,28 +20,26 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from windows_pipeline.aggregates import Function, UserModules, parse_aggregate
+from windows_pipeline.aggregates import UserModules, parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.text.limits import require_short
 from windows_pipeline.text.problems import without_value
 from windows_pipeline.windows.durations import duration_ms, duration_text
 
-_PLAIN_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp", *EPOCHS)
+RESULT_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp")
+"""The types of columns of results; decimals and lists besides."""
+_PLAIN_TYPES = (*RESULT_TYPES, *EPOCHS)
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_CALL = re.compile(r"\s*(\w+)\s*\(\s*(\w+|\*)\s*\)\s*")
 _LONGEST_NAME = 100
 _LONGEST_COLUMN = 255
 _NO_DELIMITERS = '"\r\n\ufeff'
 _NO_ENCODINGS_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 _LARGEST_RECORD_BYTES = 256 << 20
-_TEAM = re.compile(r"team:[\w.-]{1,100}", re.ASCII)
-_EMAIL = re.compile(r"[\w.+-]{1,100}@[\w-]{1,100}(\.[\w-]{1,100})+", re.ASCII)
+_OWNER = re.compile(r"team:[\w.-]{1,100}|[\w.+-]{1,100}@[\w-]{1,100}(\.[\w-]{1,100})+", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 _URL = re.compile(r"https?://[^\s<>\"'`\\]{1,2000}")
-_LARGEST_SHOWN = 1_000_000
-"""An error suggests a unit for a larger number with the number 10 instead."""
 
 
 def _identifier(value: str) -> str:
@@ -88,6 +85,23 @@ def _column_type(value: object) -> str:
     return f"decimal({kind.precision},{kind.scale})"
 
 
+def result_type(text: str) -> str | None:
+    """The text, as Spark writes it, of a type that a column of results can have; else None."""
+    try:
+        kind = parse_type(text)
+    except ValueError:
+        return None
+    element = kind.fields[0][1] if kind.name == "array" else kind
+    name = element.name
+    if name == "decimal":
+        name = f"decimal({element.precision},{element.scale})"
+    elif name not in RESULT_TYPES:
+        return None
+    written = name if element is kind else f"array<{name}>"
+    # Other forms that Spark reads, such as `decimal` without digits, are refused.
+    return written if "".join(text.split()) == written else None
+
+
 def _zone(value: str) -> str:
     require_short(value)
     zones = available_timezones()
@@ -101,32 +115,29 @@ def _zone(value: str) -> str:
     )
 
 
-def _duration(value: object, info: ValidationInfo) -> int:
-    field = info.field_name or "duration"
+def _duration(value: object) -> int:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        raise ValueError(_without_unit(value))
+        raise ValueError("has no unit; write a whole number and a unit, such as '10 minutes'")
     if not isinstance(value, (str, timedelta)):
         raise ValueError("is not a duration; write a number and a unit, such as '10 minutes'")
+    return parsed_ms(value)
+
+
+def parsed_ms(value: str | timedelta, other_forms: str = "") -> int:
+    """Parses a duration.
+
+    Args:
+        value: The duration.
+        other_forms: What the error adds: what else the field may hold.
+
+    Raises:
+        ValueError: The text is not a duration, or is too long; the message leaves it out.
+    """
     require_short(value)
     try:
-        return duration_ms(value, field)
+        return duration_ms(value, "")
     except ValueError as error:
-        raise ValueError(without_value(str(error), field, value)) from None
-
-
-def _without_unit(number: float) -> str:
-    """Says what is wrong with a number in the place of a duration, and the fix."""
-    if not isfinite(number):
-        return "is not a duration; write a number and a unit, such as '10 minutes'"
-    if number < 0:
-        return "is negative, and has no unit; write a duration such as '10 minutes'"
-    whole = int(number)
-    if whole != number:
-        return "is not whole, and has no unit; write a duration such as '1 second 500 ms'"
-    if whole == 0:
-        return "has no unit; write '0 seconds' or, if it must be above zero, such as '10 minutes'"
-    shown = whole if whole <= _LARGEST_SHOWN else 10
-    return f"has no unit; write a unit, as in '{shown} minutes' or '{shown} hours'"
+        raise ValueError(f"{without_value(str(error), '', value)}{other_forms}") from None
 
 
 def _not_negative(ms: int) -> int:
@@ -181,26 +192,13 @@ def _aggregate(value: object, info: ValidationInfo) -> object:
     try:
         parse_aggregate("result", text, modules_in(info.context), frames=True)
     except ValueError as error:
-        raise ValueError(_argument_problem(text) or without_value(str(error), "", text)) from None
+        raise ValueError(without_value(str(error), "", text)) from None
     return value
 
 
 def modules_in(context: object) -> UserModules:
     """The modules of users' aggregates, of the context of a validation."""
     return context if isinstance(context, UserModules) else UserModules()
-
-
-def _argument_problem(text: str) -> str | None:
-    """Says what is wrong with the only argument of a call; None where nothing is."""
-    call = _CALL.fullmatch(text)
-    function, column = (call[1].lower(), call[2]) if call else ("", "")
-    takes_star = function in (Function.COUNT, Function.COLLECT_LIST)
-    if function == Function.PERCENTILE:
-        name = "column" if column == "*" else column
-        return f"lacks the fraction; write it, from 0 to 1, as in 'percentile({name}, 0.95)'"
-    if column == "*" and function in set(Function) and not takes_star:
-        return f"takes '*', as only count can; name a value column, as in '{function}(column)'"
-    return None
 
 
 def _percent(value: object) -> float:
@@ -279,26 +277,16 @@ def looks(comment: str, example: object, **schema: object) -> WithJsonSchema:
     return WithJsonSchema({"$comment": comment, "examples": [example], **schema})
 
 
-def _owner(value: str) -> str:
-    require_short(value)
-    if not (_TEAM.fullmatch(value) or _EMAIL.fullmatch(value)):
-        raise ValueError(
-            "is not an owner; write an e-mail address, or a team as in 'team:operations'"
-        )
-    return value
+def matches(pattern: re.Pattern[str], problem: str) -> AfterValidator:
+    """Returns what refuses a text that is not as a pattern says, with this problem and its fix."""
 
+    def check(value: str) -> str:
+        require_short(value)
+        if not pattern.fullmatch(value):
+            raise ValueError(problem)
+        return value
 
-def _tag(value: str) -> str:
-    if not _TAG.fullmatch(value):
-        raise ValueError("is not a tag; use at most 63 letters, digits, '_', '-' and '.'")
-    return value
-
-
-def _url(value: str) -> str:
-    require_short(value)
-    if not _URL.fullmatch(value):
-        raise ValueError("is not an address; write one that begins with https:// or http://")
-    return value
+    return AfterValidator(check)
 
 
 _CALLED = r"^\s*[A-Za-z_][A-Za-z0-9_]*(:[A-Za-z_][A-Za-z0-9_]*)?\s*\("
@@ -358,17 +346,21 @@ Percent = Annotated[
 ]
 DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative), _DURATION]
 PositiveDurationMs = Annotated[_DurationMs, AfterValidator(_above_zero), _ABOVE_ZERO]
-Owner = Annotated[str, AfterValidator(_owner), looks("owner", "team:operations", type="string")]
+Owner = Annotated[
+    str,
+    matches(_OWNER, "is not an owner; write an e-mail address, or a team as in 'team:operations'"),
+    looks("owner", "team:operations", type="string"),
+]
 """An e-mail address, or a team, as Dagster writes owners."""
 Tag = Annotated[
     str,
-    AfterValidator(_tag),
+    matches(_TAG, "is not a tag; use at most 63 letters, digits, '_', '-' and '.'"),
     looks("tag", "tier-1", type="string", pattern=f"^{_TAG.pattern}$"),
 ]
 """The name or value of a tag in Dagster."""
 WebAddress = Annotated[
     str,
-    AfterValidator(_url),
+    matches(_URL, "is not an address; write one that begins with https:// or http://"),
     looks("web address", "https://wiki.example.org/delays", type="string", pattern="^https?://"),
 ]
 Day = Annotated[

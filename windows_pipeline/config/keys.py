@@ -7,13 +7,11 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read, compile_rule
 from windows_pipeline.config.columns.key import Key, key_columns
 from windows_pipeline.config.fields import Text
 from windows_pipeline.config.source import ROLE_TYPES, Source
-from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
-from windows_pipeline.text.problems import Problem, listed, nearest, without_value
+from windows_pipeline.text.problems import Problem, listed, nearest
 
 
 def _not_none(value: object) -> object:
@@ -111,10 +109,8 @@ def filter_problems(
     try:
         filter_sql(where, source)
     except RuleError as error:
-        text = hint(where) or without_value(str(error), "", where)
-        if len(where) > MAX_TEXT:
-            text = TOO_LONG
-        elif read := _results_read(where, source, results):
+        text = error.reason
+        if read := _results_read(where, source, results):
             text = (
                 f"reads {read!r}, a result of windows, but says which records windows hold; use "
                 f"columns of the source ({listed(filter_columns(source))}), or write the condition "

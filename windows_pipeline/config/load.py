@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from windows_pipeline.aggregates import UserModules
-from windows_pipeline.config.columns.long_form import LONG_FORM, SHORT_FORM, SourceColumn
-from windows_pipeline.config.model import Partitions, Pipeline
-from windows_pipeline.config.notify import Email, Quiet, RateLimit, Target, Webhook
-from windows_pipeline.config.own_checks import (
-    IN_PLACE_OF_EXPECTATIONS,
-    DistinctOfDay,
-    OwnCheck,
-    ResultCheck,
-    RowsOfDay,
-)
-from windows_pipeline.config.source import Source, Topic
-from windows_pipeline.config.windows.firing_trigger import EMPTY, FiringTrigger
+from windows_pipeline.config.columns.long_form import LONG_FORM, SHORT_FORM
+from windows_pipeline.config.model import Pipeline
+from windows_pipeline.config.windows.firing_trigger import EMPTY
 from windows_pipeline.config.windows.kinds import KINDS, unknown_kind
-from windows_pipeline.config.windows.row_frames import Frame
-from windows_pipeline.config.windows.window_function import Process
-from windows_pipeline.config.windows.window_kinds import Rule
 from windows_pipeline.text.limits import shown
 from windows_pipeline.text.problems import ConfigError, FieldPath, FieldProblems, nearest
 from windows_pipeline.text.references import refers
@@ -105,14 +93,7 @@ _MAY_REFER = (
     *(("notify", ANY, "email", name) for name in ("host", "from", "to")),
 )
 """The fields whose texts may refer to the environment: the addresses of records and of people."""
-_PARTS_OF_TARGETS: dict[FieldPath, type[BaseModel]] = {
-    ("webhook",): Webhook,
-    ("email",): Email,
-    ("rate_limit",): RateLimit,
-    ("quiet",): Quiet,
-}
-_COUNTS_OF_DAYS: dict[str, type[BaseModel]] = {"rows": RowsOfDay, "distinct": DistinctOfDay}
-_SENTENCE = re.compile(r"there is |in ['\"]|['\"/]|\S+\(|every ")
+_SENTENCE = re.compile(r"there is |in ['\"]|['\"/]|\S+\(|every |percentage: ")
 """Matches the text of a problem that is a whole sentence, as in "there is no column 'x'"."""
 _MOST_SHOWN = 400
 """How many characters of a value an error shows."""
@@ -298,8 +279,6 @@ def _report(document: Document, details: ErrorDetails) -> None:
 
 def _known(path: FieldPath, kind: str) -> str:
     """Says what to write in place of a field that does not exist."""
-    if path[-1] in IN_PLACE_OF_EXPECTATIONS:
-        return f"write '{IN_PLACE_OF_EXPECTATIONS[path[-1]]}'"
     if not _NAME.fullmatch(path[-1]):
         return "if it is a part of the text before it, put that text in quotes; or remove it"
     fields = _model(path[:-1], kind).model_fields
@@ -386,40 +365,25 @@ def _example(path: Sequence[object]) -> str:
 
 def _model(path: FieldPath, kind: str) -> type[BaseModel]:
     """Returns the model of the mapping at a path; that of windows depends on their kind."""
-    match path:
-        case ("windows", _, *below):
-            return _model_of_windows(tuple(below), kind)
-        case ("source",):
-            return Source
-        case ("source", "kafka"):
-            return Topic
-        case ("source", "columns", _):
-            return SourceColumn
-        case ("partitions",):
-            return Partitions
-        case ("checks", _):
-            return OwnCheck
-        case ("checks", _, rule):
-            return _COUNTS_OF_DAYS[rule]
-        case ("notify", _, *below):
-            return _PARTS_OF_TARGETS.get(tuple(below), Target)
-        case _:
-            return Pipeline
+    model: type[BaseModel] = Pipeline
+    names = iter(path)
+    for name in names:
+        annotation = model.model_fields[name].annotation
+        models = list(_models_in(annotation))
+        model = models[0] if len(models) == 1 else KINDS[kind]
+        if _is_named(annotation):
+            next(names, None)
+    return model
 
 
-def _model_of_windows(path: FieldPath, kind: str) -> type[BaseModel]:
-    match path:
-        case ("alerts", _):
-            return Rule
-        case ("trigger",):
-            return FiringTrigger
-        case ("process",):
-            return Process
-        case ("frames", _):
-            return Frame
-        case ("checks", _):
-            return ResultCheck
-        case ("checks", _, rule):
-            return _COUNTS_OF_DAYS[rule]
-        case _:
-            return KINDS[kind]
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    """The models of the values that a field may have."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
+
+
+def _is_named(annotation: object) -> bool:
+    """Whether a field holds values by names that the file chooses."""
+    return get_origin(annotation) is dict or any(map(_is_named, get_args(annotation)))

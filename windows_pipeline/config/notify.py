@@ -15,7 +15,14 @@ from pydantic import (
     model_validator,
 )
 
-from windows_pipeline.config.fields import Identifier, PositiveDurationMs, Text, Zone, looks
+from windows_pipeline.config.fields import (
+    Identifier,
+    PositiveDurationMs,
+    Text,
+    Zone,
+    looks,
+    matches,
+)
 from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.text.problems import Problem
 from windows_pipeline.text.references import KEEPS_REFERENCES, ReferringText, refers
@@ -39,7 +46,6 @@ _URL = re.compile(r"https?://[^\s/?#]+[^\s]*")
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _HOURS = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d")
 _MOST_PORT = 65_535
-_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def _url(value: str) -> str:
@@ -50,15 +56,6 @@ def _url(value: str) -> str:
     if _REFERENCE.match(value) or _URL.fullmatch(around):
         return value
     raise ValueError("must begin with https:// or http:// and name a host; write such an address")
-
-
-def _file_name(value: str) -> str:
-    if not _FILE.fullmatch(value):
-        raise ValueError(
-            "is not the name of a file; write letters, digits, '_', '-' and '.', a letter or digit "
-            "first, without a folder: the file lies in the pipeline's folder of the warehouse"
-        )
-    return value
 
 
 def _address(value: str) -> str:
@@ -114,6 +111,15 @@ _Address = Annotated[
 ]
 
 
+_FileName = Annotated[
+    str,
+    matches(
+        re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*"),
+        "is not the name of a file; write letters, digits, '_', '-' and '.', a letter or digit "
+        "first, without a folder: the file lies in the pipeline's folder of the warehouse",
+    ),
+    looks("file name", "sent", type="string"),
+]
 _Arguments = Annotated[
     tuple[Annotated[Text, AfterValidator(_argument)], ...], BeforeValidator(_some)
 ]
@@ -228,9 +234,7 @@ class Target(Strict):
     webhook: Webhook | None = None
     email: Email | None = None
     command: _Arguments | None = None
-    file: (
-        Annotated[str, AfterValidator(_file_name), looks("file name", "sent", type="string")] | None
-    ) = None
+    file: _FileName | None = None
     rules: Annotated[tuple[Identifier, ...], BeforeValidator(_some)] | None = None
     min_severity: (
         Annotated[float, BeforeValidator(_number), looks("number", 40, type="number")] | None

@@ -8,41 +8,16 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
-from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read, compile_rule
 from windows_pipeline.config.columns.key import Key, key_columns
 from windows_pipeline.config.fields import ColumnReference, Condition, Identifier, looks
 from windows_pipeline.config.strict import Strict, refuse
-from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
-from windows_pipeline.text.problems import Problem, listed, nearest, without_value
+from windows_pipeline.text.problems import Problem, listed, nearest
 
 _MOST_ROWS = 2**53
 _SHARE_DIGITS = 6
 _RULES = ("that", "unique", "rows", "distinct")
 """The fields of which a check has exactly one."""
-IN_PLACE_OF_EXPECTATIONS = {
-    "expect_column_values_to_not_be_null": "that: x is not null",
-    "expect_column_values_to_be_null": "that: x is null",
-    "expect_column_values_to_be_between": "that: x between 1 and 9",
-    "expect_column_values_to_be_in_set": "that: x in ('a', 'b')",
-    "expect_column_values_to_not_be_in_set": "that: x not in ('a', 'b')",
-    "expect_column_pair_values_a_to_be_greater_than_b": "that: a > b",
-    "expect_column_pair_values_to_be_equal": "that: a <=> b",
-    "expect_column_values_to_be_unique": "unique: x",
-    "expect_compound_columns_to_be_unique": "unique: [x, y]",
-    "expect_column_unique_value_count_to_be_between": "distinct: {column: x, least: 1, most: 9}",
-    "expect_table_row_count_to_be_between": "rows: {least: 1, most: 9}",
-    **dict.fromkeys(
-        (
-            "expect_column_value_lengths_to_be_between",
-            "expect_column_value_lengths_to_equal",
-            "expect_column_values_to_match_regex",
-            "expect_column_values_to_not_match_regex",
-        ),
-        "that: n = 3, of a column that is derived from the text, {type: bigint, as: length(x)}",
-    ),
-}
-"""What a check has in place of an expectation of Great Expectations, by the expectation's name."""
 BUILT_IN = frozenset(
     {
         *("offsets_without_gap", "offsets_once", "running_max_is_stream_time"),
@@ -312,11 +287,7 @@ def _condition_problems(name: str, text: str, types: Mapping[str, str]) -> Itera
     try:
         _compiled(text, types)
     except RuleError as error:
-        if len(text) > MAX_TEXT:
-            reason = TOO_LONG
-        else:
-            reason = hint(text) or without_value(str(error), "", text)
-        yield Problem((name,), text, reason)
+        yield Problem((name,), text, error.reason)
 
 
 def _compiled(text: str, types: Mapping[str, str]) -> str:

@@ -9,13 +9,6 @@ from pathlib import Path
 from windows_pipeline.text.problems import ConfigError
 
 MAX_BYTES = 2**20
-_FILE_TYPES = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 
 
 def read_text(path: Path) -> str:
@@ -50,6 +43,6 @@ def _content(path: Path) -> bytes:
 def _require_regular(path: Path, mode: int) -> None:
     if stat.S_ISREG(mode):
         return
-    kind = next((name for has_type, name in _FILE_TYPES if has_type(mode)), "not a regular file")
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
     verb = "links to" if path.is_symlink() else "is"
     raise ConfigError([f"{path}: {verb} {kind}; put a YAML file there, or remove it"])

@@ -17,13 +17,12 @@ from pydantic import (
     field_serializer,
 )
 
-from windows_pipeline.alerts.rule_sql import RuleError, columns_read
-from windows_pipeline.alerts.value_sql import ValueSql, compile_column
+from windows_pipeline.alerts.rule_sql import RuleError, ValueSql, columns_read, compile_column
 from windows_pipeline.config.columns.json_path import Path, parse_path, path_text
 from windows_pipeline.config.fields import ColumnType, Day, Text, Zone
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.epochs import EPOCHS
-from windows_pipeline.text.problems import Problem, without_value
+from windows_pipeline.text.problems import Problem
 
 
 def _path(value: object) -> object:
@@ -255,7 +254,7 @@ def _expression_problems(columns: Mapping[str, str | SourceColumn]) -> Iterator[
         try:
             reads[name] = [other for other in derived if other in columns_read(text)]
         except RuleError as error:
-            yield Problem(field, text, without_value(str(error), "", text))
+            yield Problem(field, text, error.reason)
     # Columns whose expressions can't be parsed are left out, and so are those that read them.
     parsed = {
         name: column for name, column in columns.items() if name not in derived or name in reads
@@ -267,34 +266,17 @@ def _expression_problems(columns: Mapping[str, str | SourceColumn]) -> Iterator[
         later = next((other for other in others if other not in earlier), None)
         earlier.add(name)
         if later is not None:
-            yield Problem(field, derived[name], _why_not(name, later, reads))
+            text = (
+                f"reads {later!r}, a derived column that is not above it; declare {later!r} above "
+                f"{name!r}, or, where it depends on {name!r}, compute one from other columns"
+            )
+            if later == name:
+                text = "depends on itself; compute it from other columns"
+            yield Problem(field, derived[name], text)
             continue
         if not reads.keys() >= set(others):
             continue
         try:
             compiled[name].sql("record")
         except RuleError as error:
-            yield Problem(field, derived[name], without_value(str(error), "", derived[name]))
-
-
-def _why_not(name: str, later: str, reads: Mapping[str, list[str]]) -> str:
-    """Why a derived column can't read another one that is not declared before it."""
-    circle = _way(later, name, reads)
-    if circle is not None:
-        way = " -> ".join([name, *circle])
-        return f"depends on itself ({way}); compute one of them from other columns"
-    return f"reads {later!r}, a derived column below it; declare {later!r} above {name!r}"
-
-
-def _way(start: str, goal: str, reads: Mapping[str, list[str]]) -> list[str] | None:
-    """A way from a derived column to another along the columns that they read."""
-    ways = [[start]]
-    seen = {start}
-    for way in ways:
-        if way[-1] == goal:
-            return way
-        for other in reads.get(way[-1], ()):
-            if other not in seen:
-                seen.add(other)
-                ways.append([*way, other])
-    return None
+            yield Problem(field, derived[name], error.reason)

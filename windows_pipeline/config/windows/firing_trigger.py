@@ -8,10 +8,9 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, StrictBool
 from pydantic_core import PydanticCustomError
 
-from windows_pipeline.config.fields import DurationMs, looks
+from windows_pipeline.config.fields import DurationMs, looks, parsed_ms
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.limits import require_short
-from windows_pipeline.text.problems import without_value
 from windows_pipeline.windows.durations import duration_ms, duration_text
 from windows_pipeline.windows.firing.triggers import Trigger
 
@@ -41,11 +40,7 @@ def _early_every(value: object) -> str:
         return _UPDATE if number == 1 else f"{number} records"
     if text == _UPDATE:
         return text
-    try:
-        ms = duration_ms(text, "early_every")
-    except ValueError as error:
-        reason = without_value(str(error), "early_every", text)
-        raise ValueError(f"{reason}; or '10 records', or 'update' for every record") from None
+    ms = parsed_ms(text, "; or '10 records', or 'update' for every record")
     if ms <= 0:
         raise ValueError("must be above zero; write at least '1 ms'")
     return duration_text(ms)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from windows_pipeline.config.windows.row_kinds import (
-    ROW_KINDS,
     CountKind,
     SessionRowsKind,
     SlideRowsKind,
@@ -32,12 +33,9 @@ AnyWindows = (
 )
 
 KINDS: dict[str, type[Windows]] = {
-    "sliding": SlidingKind,
-    "hopping": HoppingKind,
-    "tumbling": TumblingKind,
-    "session": SessionKind,
-    "forward": ForwardKind,
-    **ROW_KINDS,
+    name: model
+    for model in get_args(AnyWindows)
+    for name in get_args(model.model_fields["kind"].annotation)
 }
 """The model of each kind, by the kind's name in the file."""
 

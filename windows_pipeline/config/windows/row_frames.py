@@ -8,12 +8,12 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, field_serializer
 
-from windows_pipeline.config.fields import looks
+from windows_pipeline.config.fields import looks, parsed_ms
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.limits import require_short
-from windows_pipeline.text.problems import Problem, without_value
+from windows_pipeline.text.problems import Problem
 from windows_pipeline.windows import UNBOUNDED_RANGE, UNBOUNDED_ROW, SlideRows, rows
-from windows_pipeline.windows.durations import duration_ms, duration_text
+from windows_pipeline.windows.durations import duration_text
 from windows_pipeline.windows.frames.bounds import FrameUnit, RowBound, row_bound
 
 ROWS = re.compile(r"([+-]?[0-9]+)\s*rows?", re.IGNORECASE)
@@ -35,20 +35,12 @@ def distance(value: object) -> str:
         if abs(number) > MOST_ROWS:
             raise ValueError(f"is too many rows; write at most {MOST_ROWS} rows")
         return rows_text(number)
-    try:
-        return duration_text(duration_ms(text, ""))
-    except ValueError as error:
-        raise ValueError(f"{without_value(str(error), '', text)}; or '5 rows'") from None
+    return duration_text(parsed_ms(text, "; or '5 rows'"))
 
 
 def rows_text(number: int) -> str:
     """Returns the canonical text of a number of rows."""
     return f"{number} row" if abs(number) == 1 else f"{number} rows"
-
-
-def _positive(bound: str | None) -> str:
-    """A negative distance without its sign."""
-    return (bound or "").removeprefix("-")
 
 
 def _unbounded(value: object) -> str | None:
@@ -139,25 +131,6 @@ class Frame(Strict):
             )
             yield Problem(("preceding",), None, text)
             return
-        if self.preceding is None:
-            if self._end.distance is not None and self._end.distance < 0:
-                text = (
-                    "ends the frame before the row, but without 'preceding' the frame starts at "
-                    f"the row, so it is empty; add 'preceding: {_positive(self.following)}' or "
-                    "more, or leave the sign out"
-                )
-                yield Problem(("following",), self.following, text)
-            return
-        if self.following is None:
-            start = self._start
-            if start.distance is not None and start.distance < 0:
-                text = (
-                    "starts the frame after the row, but without 'following' the frame ends at "
-                    "the row, so it is empty; add 'following: "
-                    f"{_positive(self.preceding)}' or more, or leave the sign out"
-                )
-                yield Problem(("preceding",), self.preceding, text)
-            return
         if self._end.unit is not self._start.unit:
             text = (
                 f"must have the unit of preceding: {self.preceding!r}; write both as durations or "
@@ -166,10 +139,11 @@ class Frame(Strict):
             yield Problem(("following",), self.following, text)
             return
         try:
-            _ = self.window
+            SlideRows.preceding(self._start).following(self._end)
         except ValueError:
+            field = "preceding" if self.following is None else "following"
             text = (
-                f"ends the frame before it starts (preceding: {self.preceding!r}), so it is "
-                "empty; move the end after the start"
+                "leaves the frame empty: it ends before it starts, and a bound that is left out is "
+                "at the row; move the end after the start"
             )
-            yield Problem(("following",), self.following, text)
+            yield Problem((field,), getattr(self, field), text)

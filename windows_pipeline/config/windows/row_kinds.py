@@ -257,11 +257,3 @@ class CountKind(RowKind):
                 "no window and in no table; write the size, or less"
             )
             yield Problem(("advance",), str(self.advance), text)
-
-
-ROW_KINDS: dict[str, type[RowKind]] = {
-    "slide_rows": SlideRowsKind,
-    "tumble_rows": TumbleRowsKind,
-    "session_rows": SessionRowsKind,
-    "count": CountKind,
-}

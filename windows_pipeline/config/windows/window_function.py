@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo, field_serializer
 from pydantic_core import PydanticCustomError
 
-from windows_pipeline.config.fields import ColumnReference, Identifier, looks, modules_in
+from windows_pipeline.aggregates.column_type import MAX_DECIMAL_DIGITS
+from windows_pipeline.config.fields import (
+    RESULT_TYPES,
+    ColumnReference,
+    Identifier,
+    looks,
+    modules_in,
+    result_type,
+)
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.config.windows.firing_trigger import EMPTY
 from windows_pipeline.text.limits import require_short
@@ -20,13 +27,9 @@ PROCESSED_COLUMNS = (
     *("firing_id", "reason", "row_number"),
 )
 """The columns of each row of `processed`, besides those of the function."""
-_PLAIN = ("string", "bigint", "double", "boolean", "date", "timestamp")
-_DECIMAL = re.compile(r"decimal\( ?(\d{1,2}) ?, ?(\d{1,2}) ?\)")
 _LOOKS_NAMED = r"^\s*[A-Za-z_][A-Za-z0-9_]*:[A-Za-z_][A-Za-z0-9_]*\s*$"
-_LOOKS_PLAIN = rf"({'|'.join(_PLAIN)}|decimal ?\(.*\))"
+_LOOKS_PLAIN = rf"({'|'.join(RESULT_TYPES)}|decimal ?\(.*\))"
 _LOOKS_TYPED = rf"^\s*({_LOOKS_PLAIN}|array\s*<\s*{_LOOKS_PLAIN}\s*>)\s*$"
-_LIST = re.compile(r"array ?< ?(.*?) ?>")
-_MOST_DIGITS = 38
 _FORM = "{function: my_module:warn, columns: {name: type}}"
 
 
@@ -45,27 +48,13 @@ def _type(value: object) -> str:
     """Returns the canonical text of a type: as Spark writes it."""
     if isinstance(value, str):
         require_short(value)
-        text = " ".join(value.split())
-        found = _LIST.fullmatch(text)
-        element = _element(text if found is None else found[1])
-        if element is not None:
-            return element if found is None else f"array<{element}>"
+        found = result_type(value)
+        if found is not None:
+            return found
     raise ValueError(
-        f"is not a type of a result; use {', '.join(_PLAIN)}, decimal(p,s) of at most "
-        f"{_MOST_DIGITS} digits, or array<...> of one of these"
+        f"is not a type of a result; use {', '.join(RESULT_TYPES)}, decimal(p,s) of at most "
+        f"{MAX_DECIMAL_DIGITS} digits, or array<...> of one of these"
     )
-
-
-def _element(text: str) -> str | None:
-    if text in _PLAIN:
-        return text
-    found = _DECIMAL.fullmatch(text)
-    if found is None:
-        return None
-    digits, after_point = int(found[1]), int(found[2])
-    if not max(after_point, 1) <= digits <= _MOST_DIGITS:
-        return None
-    return f"decimal({digits},{after_point})"
 
 
 def _some_columns(columns: dict[str, str]) -> dict[str, str]:

@@ -9,8 +9,13 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, StrictBool
 
 from windows_pipeline.aggregates import Aggregate, UserFunction, UserModules
-from windows_pipeline.alerts.rule_sql import EPISODE_MS, columns_read, compile_rule, struct_fields
-from windows_pipeline.alerts.value_sql import ValueSql
+from windows_pipeline.alerts.rule_sql import (
+    EPISODE_MS,
+    ValueSql,
+    columns_read,
+    compile_rule,
+    struct_fields,
+)
 from windows_pipeline.config.aggregates import (
     BoundAggregates,
     aggregates_of,
