@@ -296,7 +296,7 @@ def test_day_folders_are_read_where_they_are(project: NewProject) -> None:
             "--key:",
         ),
         ("values.csv", "1,2026-03-08\n2,2026-03-08\n", "the first line must name the columns"),
-        ("a.txt", "x", "convert or rename it"),
+        ("a.txt", "x", "It holds a.txt (unknown); name the file or folder to read"),
         (
             "a.csv.gz",
             "k,ts\n",

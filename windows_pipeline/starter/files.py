@@ -91,27 +91,19 @@ def _one_format(root: Path, files: list[Path]) -> str:
     Raises:
         ValueError: There is no file, or their formats are unknown or several.
     """
-    if not files:
-        raise ValueError(
-            f"--from {root}: must hold files of {_KNOWN}, or day folders such as 2013-03-08 with "
-            "such files, and holds none; name the folder that holds them"
-        )
-    formats: dict[str, Path] = {}
+    formats: dict[str | None, Path] = {}
     for file in files:
-        found = _format_of(file)
-        if found is None:
-            raise ValueError(
-                f"{file}: must be {_KNOWN}, text also with .gz, and its name says something "
-                "else; convert or rename it, or move it away"
-            )
-        formats.setdefault(found, file)
-    if len(formats) > 1:
-        examples = ", ".join(f"{path.name} is {name}" for name, path in formats.items())
+        formats.setdefault(_format_of(file), file)
+    found = next(iter(formats), None)
+    if found is None or len(formats) > 1:
+        examples = (f"{file.name} ({name or 'unknown'})" for name, file in formats.items())
         raise ValueError(
-            f"--from {root}: all files must have one format, and {examples}; name one file, or "
-            "move those of the other format away"
+            f"--from {root}: must hold files of one format: {_KNOWN}, text also with .gz; or day "
+            "folders such as 2013-03-08 with such files. "
+            f"It holds {', '.join(examples) or 'none'}; name the file or folder to read, or "
+            "convert, rename or move away the others"
         )
-    return next(iter(formats))
+    return found
 
 
 def _format_of(path: Path) -> str | None:

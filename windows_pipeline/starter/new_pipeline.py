@@ -330,7 +330,10 @@ class NewPipeline:
             ValueError: A column with a role cannot be declared.
         """
         self.left_out = dict.fromkeys(self.sample.repeated, "is twice in the header")
-        while refused := refused_columns(self._source()):
+        while refused := refused_columns(
+            self._source()
+            | {"columns": {name: column.type for name, column in self._declared().items()}}
+        ):
             self.left_out |= refused
         for role, name in self._roles.items():
             if name in self.left_out:
