@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -46,7 +47,8 @@ def land(files: SampleFiles, target: Path, day: date) -> Path:
     hidden = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
     of_day = hidden / str(day)
     of_day.mkdir(parents=True)
-    copy = _copy_parquet if files.format == "parquet" else shutil.copyfile
+    is_parquet = files.format == "parquet"
+    copy: Callable[[Path, Path], object] = _copy_parquet if is_parquet else shutil.copyfile
     try:
         for file in files.files:
             copy(file, of_day / file.name)

@@ -94,7 +94,7 @@ class SampleColumn:
     @property
     def has_values(self) -> bool:
         """Whether any record has a value."""
-        return self.texts.null_count < len(self.texts)
+        return bool(self.texts.null_count < len(self.texts))
 
     @property
     def known_times(self) -> np.ndarray:
