@@ -20,7 +20,7 @@ DAYS = (date(2013, 1, 1), date(2013, 1, 2))
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 HOSTILE = "-<script>alert(1)</script>\"'&\u202e\x01</style></svg>![x](javascript:alert(1))"
-"""A key, and the text of a record; as a page shows it, two characters are escaped."""
+"""A key; as a page shows it, two characters are escaped."""
 SHOWN = HOSTILE.replace("\u202e", r"\u202e").replace("\x01", r"\x01")
 WINDOWS = [
     (HOUR * 0, 12, 70.0, True),
@@ -79,15 +79,11 @@ def reported_project(folder: Path, text: str = FLIGHTS, key: object = HOSTILE) -
     late = [timedelta(0)] * 98 + [HOUR, 3 * HOUR]
     records = [_record(number, each) for number, each in enumerate(late)]
     write_rows(source.raw_events, [row | {"key": key} for row in records])
-    rejected = {"arrival_unit": DAYS[1], "file": "a.jsonl", "reason": "null_time"}
-    write_rows(source.rejected_records, [{**rejected, "original": HOSTILE}])
     write_rows(tables.final_windows, [_window(*each[:3]) | {"key": key} for each in WINDOWS])
     raised = [_alert(*each[:3]) for each in WINDOWS if each[3]]
     retracted = _alert(HOUR * 6, 20, 300.0) | {"retracted_by": 1}
     write_rows(tables.alerts, [row | {"key": key} for row in (*raised, retracted)])
     write_rows(tables.episodes, [row | {"key": key} for row in EPISODES])
-    reasons = ("late", "late", "partly_late")
-    write_rows(tables.late_records, [{"arrival_unit": DAYS[1], "reason": each} for each in reasons])
     noted = computed_days(pipeline, "hourly", warehouse, fired=False)
     write_rows(noted, [{"arrival_unit": day} for day in DAYS])
     return pipeline

@@ -17,7 +17,6 @@ from windows_pipeline.plots.bars import (
     LATENESS_MS,
     Bars,
     bars_of,
-    by_day,
     lateness,
     records_a_window,
 )
@@ -108,21 +107,12 @@ def test_distributions_without_values_are_drawn() -> None:
     none = np.empty(0, np.int64)
     assert elements(records_a_window(bars_of(none, COUNTS)), "rect", "bar") == []
     assert elements(lateness(bars_of(none, LATENESS_MS), []), "rect", "bar") == []
-    assert elements(by_day([], [], "records"), "rect", "bar") == []
-    assert len(elements(by_day(["a", "b"], [1, 10**12], "records"), "rect", "bar")) == 2
-
-
-def test_days_of_a_long_time_share_bars() -> None:
-    days = [f"day {number}" for number in range(10_000)]
-    plot = by_day(days, [1] * len(days), "records")
-    # 370 bars at most: 28 days a bar.
-    assert len(elements(plot, "rect", "bar")) == 358
-    assert "records, 28 days a bar: 10,000" in texts(plot)
-    assert len(plot) < SMALL
 
 
 def test_bars_are_cut_to_those_with_values() -> None:
-    assert Bars((0, 1, 2, 5, 10), (0, 0, 4, 0)).cut() == Bars([2, 5], (4,))
+    found = Bars((0, 1, 2, 5, 10), (0, 0, 4, 0))
+    assert found.around() == Bars([2, 5], (4,))
+    assert found.around(7) == Bars([2, 5, 10], (4, 0))
     assert edges_around([], (0, 1, 2)) == [0, 1]
     assert edges_around([3, 7], (0, 1, 2, 5, 10)) == [2, 5, 10]
 

@@ -15,9 +15,9 @@ from windows_pipeline.starter.arrival_order import (
     rounded_down,
     rounded_up,
 )
+from windows_pipeline.starter.proposal import sample_windows
 from windows_pipeline.starter.sample import Sample
 from windows_pipeline.starter.types import guess_type
-from windows_pipeline.starter.window_counts import sample_windows
 
 TIMES = st.lists(st.integers(0, 10**8), min_size=1, max_size=40)
 START_MS = 1_772_928_000_000
@@ -100,56 +100,15 @@ def test_sliding_windows_of_a_sample_are_left_windows(
     """Rule B3."""
     records = sorted(records)
     key, time, value = (np.array(column) for column in zip(*records, strict=True))
-    found = sample_windows(key, time, value.astype(float), "sliding", size, size)
+    found = sample_windows(key, time, pa.array(value.astype(float)), size, close_ms=0)
     for index, (of, end, _) in enumerate(records):
         within = [v for k, t, v in records if k == of and end - size <= t <= end]
         assert found.counts[index] == len(within)
         assert found.averages[index] == pytest.approx(sum(within) / len(within))
-
-
-@settings(deadline=None)
-@given(RECORDS, st.integers(1, 5), st.integers(1, 4), st.sampled_from(["tumbling", "hopping"]))
-def test_aligned_windows_of_a_sample_are_those_with_records(
-    records: list[tuple[int, int, int]], advance: int, hops: int, kind: str
-) -> None:
-    """Rule C1."""
-    size, step = advance * hops, advance if kind == "hopping" else advance * hops
-    records = sorted(records)
-    key, time, _ = (np.array(column) for column in zip(*records, strict=True))
-    found = sample_windows(key, time, None, kind, size, step)
-    expected: dict[tuple[int, int], int] = {}
-    for of, t, _ in records:
-        for start in range((t - size) // step * step, t + 1, step):
-            if start <= t < start + size:
-                expected[of, start + size] = expected.get((of, start + size), 0) + 1
-    assert sorted(zip(found.ends_ms, found.counts, strict=True)) == sorted(
-        (end, count) for (_, end), count in expected.items()
-    )
-
-
-@settings(deadline=None)
-@given(RECORDS, st.integers(1, 20))
-def test_sessions_of_a_sample_end_where_the_gap_is_exceeded(
-    records: list[tuple[int, int, int]], gap: int
-) -> None:
-    """Rule D1."""
-    records = sorted(records)
-    key, time, _ = (np.array(column) for column in zip(*records, strict=True))
-    found = sample_windows(key, time, None, "session", gap, gap)
-    ends = [
-        (t, k)
-        for index, (k, t, _) in enumerate(records)
-        if index + 1 == len(records)
-        or records[index + 1][0] != k
-        or records[index + 1][1] - t > gap
-    ]
-    assert sorted(found.ends_ms) == sorted(end for end, _ in ends)
-    assert found.counts.sum() == len(records)
+        assert found.is_closed[index] == (end < 0)
 
 
 def test_keys_far_apart_in_time_do_not_overflow() -> None:
     far = 2**62
-    found = sample_windows(
-        np.array([0, 0, 5, 5]), np.array([0, 10, 0, far]), None, "sliding", 20, 20
-    )
+    found = sample_windows(np.array([0, 0, 5, 5]), np.array([0, 10, 0, far]), None, 20, 20)
     assert found.counts.tolist() == [1, 2, 1, 1]

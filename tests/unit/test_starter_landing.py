@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from windows_pipeline.starter.files import find_files
-from windows_pipeline.starter.landing import fill_gaps, land, require_free
+from windows_pipeline.starter.landing import land, require_free
 from windows_pipeline.starter.sample import read_sample
 
 DAY = date(2026, 3, 8)
@@ -41,20 +41,6 @@ def test_files_keep_their_names_and_bytes(tmp_path: Path) -> None:
     assert contents(landed(source, tmp_path / "data")) == {
         f"2026-03-08/{name}": (source / name).read_bytes() for name in ("a.csv", "b.csv.gz")
     }
-
-
-def test_day_folders_are_copied_as_they_are_and_gaps_are_filled(tmp_path: Path) -> None:
-    for day in ("2026-03-08", "2026-03-10"):
-        (tmp_path / "in" / day).mkdir(parents=True)
-    (tmp_path / "in" / "2026-03-10" / "a.csv").write_text("ts\n2020-01-01\n")
-    folder = landed(tmp_path / "in", tmp_path / "data")
-    assert contents(folder) == {"2026-03-10/a.csv": b"ts\n2020-01-01\n"}
-    days = [date(2026, 3, day) for day in (8, 9, 10)]
-    assert fill_gaps(folder) == (tuple(days), (days[1],))
-    assert sorted(path.name for path in folder.iterdir()) == [str(day) for day in days]
-    (folder / "2006-03-08").mkdir()
-    with pytest.raises(ValueError, match="span at most"):
-        fill_gaps(folder)
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,9 +19,8 @@ if TYPE_CHECKING:
 
     from windows_pipeline.starter.new_pipeline import NewPipeline
 
-    _Choose = Callable[[str], object]
-
-Kind = Literal["sliding", "tumbling", "hopping", "session"]
+_WIDTH = 120
+"""The width of tables where standard output is no terminal."""
 
 
 def new(
@@ -51,7 +52,6 @@ def new(
             metavar="ZONE", help="The zone of times without an offset, such as Europe/Berlin."
         ),
     ] = None,
-    windows: Annotated[Kind, typer.Option(help="The kind of window.")] = "sliding",
     size: Annotated[
         str | None, typer.Option(metavar="DURATION", help="A window's length, such as '1 hour'.")
     ] = None,
@@ -66,42 +66,17 @@ def new(
     Asks what a sample cannot say, where it runs on a terminal. The sample is copied into the
     folder of one day, unless it lies in day folders already. No file is overwritten.
     """
-    try:
-        _new(
-            *(context, name, source, key, event_time, arrival, zone, windows, size, grace),
-            asks=not yes and sys.stdin.isatty(),
-        )
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise ValueError(f"{error.filename}: {error.strerror}; check its permissions") from None
-
-
-def _new(
-    context: typer.Context,
-    name: str,
-    source: Path,
-    key: str | None,
-    event_time: str | None,
-    arrival: str | None,
-    zone: str | None,
-    windows: Kind,
-    size: str | None,
-    grace: str | None,
-    *,
-    asks: bool,
-) -> None:
     from windows_pipeline.cli import new_report
     from windows_pipeline.settings import load_settings
     from windows_pipeline.starter.new_pipeline import NewPipeline
-    from windows_pipeline.windows.durations import duration_ms, duration_text
+    from windows_pipeline.windows.durations import duration_text
 
-    width = None if sys.stdout.isatty() else 120
-    console = PlainConsole(file=UserStream("stdout"), width=width)
-    size_ms = None if size is None else _positive("--size", duration_ms(size, "--size"))
-    grace_ms = None if grace is None else _not_negative("--grace", duration_ms(grace, "--grace"))
+    asks = not yes and sys.stdin.isatty()
+    console = PlainConsole(file=UserStream("stdout"), width=None if sys.stdout.isatty() else _WIDTH)
+    size_ms = None if size is None else _duration_ms("--size", size, 1)
+    grace_ms = None if grace is None else _duration_ms("--grace", grace, 0)
     settings = load_settings(Path.cwd())
-    with NewPipeline(name, source, settings) as made:
+    with _named_files(), NewPipeline(name, source, settings) as made:
         if zone is not None:
             made.choose_zone(zone)
         new_report.print_sample(console, made)
@@ -117,15 +92,12 @@ def _new(
         _choose_key(made, key, asks=asks)
         new_report.print_roles(console, made)
         new_report.print_lateness(console, made)
-        made.choose_windows(windows, size_ms, grace_ms)
+        made.choose_windows(size_ms, grace_ms)
         if asks and size is None:
-            guess = duration_text(made.proposal.size_ms)
             _ask(
                 "Length of a window",
-                guess,
-                lambda text: made.choose_windows(
-                    windows, _positive("length", duration_ms(text, "length")), grace_ms
-                ),
+                duration_text(made.proposal.size_ms),
+                lambda text: made.choose_windows(_duration_ms("length", text, 1), grace_ms),
             )
         status = begin(context, f"{name}: starting Spark, to read the sample as a run does")
         from windows_pipeline.starter.acceptance import judge
@@ -133,25 +105,42 @@ def _new(
         accepted = made.accept(partial(judge, session(context, settings)))
         status.stop()
         new_report.print_accepted(console, *accepted)
-        made.choose_windows(windows, made.proposal.size_ms, grace_ms)
+        made.choose_windows(made.proposal.size_ms, grace_ms)
         new_report.print_windows(console, made)
-        new_report.print_created(console, name, made.create())
+        made.create()
+        new_report.print_created(console, name, made)
+
+
+@contextmanager
+def _named_files() -> Iterator[None]:
+    """Raises an error of a file as one line that names the file.
+
+    Raises:
+        ValueError: A file cannot be read or written.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ValueError(f"{error.filename}: {error.strerror}; check its permissions") from None
 
 
 def _choose_key(made: NewPipeline, key: str | None, *, asks: bool) -> None:
     from windows_pipeline.starter.roles import CannotGuessError
 
-    if not asks or key is not None:
-        made.choose_key(key)
-        return
     try:
-        guess = made.choose_key().name
+        made.choose_key(key)
     except CannotGuessError:
-        guess = None
-    _ask("Key (whose record it is)", guess, made.choose_key)
+        if not asks:
+            raise
+        _ask("Key (whose record it is)", None, made.choose_key)
+    else:
+        if asks and key is None:
+            _ask("Key (whose record it is)", made.key.name, made.choose_key)
 
 
-def _ask(question: str, guess: str | None, choose: _Choose) -> None:
+def _ask(question: str, guess: str | None, choose: Callable[[str], None]) -> None:
     """Asks until the answer is right; Enter takes the guess, which is chosen already."""
     is_chosen = guess is not None
     while True:
@@ -167,15 +156,13 @@ def _ask(question: str, guess: str | None, choose: _Choose) -> None:
             return
 
 
-def _positive(option: str, ms: int) -> int:
-    if ms <= 0:
+def _duration_ms(option: str, text: str, least: int) -> int:
+    from windows_pipeline.windows.durations import duration_ms, duration_text
+
+    ms = duration_ms(text, option)
+    if ms < least:
         raise ValueError(
-            f"{option}: must be above zero, but is not; write a duration such as '1 hour'"
+            f"{option}: must be at least {duration_text(least)}, but is {text!r}; write a duration "
+            "such as '1 hour'"
         )
-    return ms
-
-
-def _not_negative(option: str, ms: int) -> int:
-    if ms < 0:
-        raise ValueError(f"{option}: must not be negative; write '0 seconds' or more")
     return ms

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich import box
@@ -12,12 +9,11 @@ from rich.table import Table
 
 from windows_pipeline.cli.terminal.console import PlainConsole
 from windows_pipeline.starter.arrival_order import grace_ms, histogram
-from windows_pipeline.starter.new_pipeline import Created, NewPipeline
-from windows_pipeline.starter.verdict import Rejection, Verdict
+from windows_pipeline.starter.new_pipeline import NewPipeline, column_of
+from windows_pipeline.starter.sample import Verdict
 from windows_pipeline.text.counts import counted
 from windows_pipeline.windows.durations import duration_text
 
-_NAME = "windows-pipeline"
 _BAR = 40
 _LONGEST_EXAMPLE = 40
 _LONGEST_RECORD = 100
@@ -38,16 +34,12 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
         more = ", ..." if len(files.skipped) > _MOST_NAMES else ""
         console.print(f"skipped: {', '.join(files.skipped[:_MOST_NAMES])}{more}")
     grid = Table(box=box.SIMPLE)
-    for title in ("column", "type", "no value", "do not fit", "example"):
+    for title in ("column", "type", "no value", "example"):
         grid.add_column(title, overflow="ellipsis", no_wrap=True)
     for column in made.columns.values():
-        grid.add_row(
-            column.name,
-            column.described_type,
-            f"{column.nulls:,}" if column.nulls else "",
-            f"{column.unfit:,}" if column.unfit else "",
-            column.example[:_LONGEST_EXAMPLE],
-        )
+        nulls = f"{column.texts.null_count:,}" if column.texts.null_count else ""
+        example = column.example[:_LONGEST_EXAMPLE]
+        grid.add_row(column.name, column.described_type, nulls, example)
     console.print(grid)
     noted = [column for column in made.columns.values() if column.note]
     for column in noted:
@@ -88,16 +80,18 @@ def print_lateness(console: PlainConsole, made: NewPipeline) -> None:
     console.print()
 
 
-def print_accepted(console: PlainConsole, verdict: Verdict, refused: Sequence[Rejection]) -> None:
+def print_accepted(console: PlainConsole, verdict: Verdict, refused: Verdict) -> None:
     """Prints what the reader of a run accepts, and what it rejects, with the reasons."""
-    console.print(
-        f"a run accepts {verdict.accepted:,} of {counted(verdict.judged, 'record')} of the sample"
-    )
-    for each in refused:
-        console.print(f"{each.column} is text, as a run reads no other type: {_rejection(each)}")
-    for each in verdict.rejections:
-        console.print(f"rejected: {_rejection(each)}")
-    if any(_NO_TEXT in each.example for each in verdict.rejections):
+    judged = sum(count for count, _ in verdict.values())
+    accepted, _ = verdict.get(None, (0, ""))
+    console.print(f"a run accepts {accepted:,} of {counted(judged, 'record')} of the sample")
+    for reason, of in refused.items():
+        said = _rejection(reason, *of)
+        console.print(f"{column_of(reason)} is text, as a run reads no other type: {said}")
+    rejected = {reason: of for reason, of in verdict.items() if reason is not None}
+    for reason, of in rejected.items():
+        console.print(f"rejected: {_rejection(reason, *of)}")
+    if any(_NO_TEXT in example for _, example in rejected.values()):
         console.print(
             "some records hold bytes that are no UTF-8: convert the files, or of CSV name the "
             "encoding in the pipeline's source, such as 'encoding: latin-1'"
@@ -105,16 +99,16 @@ def print_accepted(console: PlainConsole, verdict: Verdict, refused: Sequence[Re
     console.print()
 
 
-def _rejection(each: Rejection) -> str:
-    example = repr(each.example.strip()[:_LONGEST_RECORD])
-    return f"{counted(each.count, 'record')} ({each.reason}), such as {example}"
+def _rejection(reason: str | None, count: int, example: str) -> str:
+    shown = repr(example.strip()[:_LONGEST_RECORD])
+    return f"{counted(count, 'record')} ({reason}), such as {shown}"
 
 
 def print_windows(console: PlainConsole, made: NewPipeline) -> None:
     """Prints the windows and the alert rules, with their results in the sample."""
     found = made.proposal
     console.print(
-        f"windows: {found.kind}, {duration_text(found.size_ms)}, "
+        f"windows: sliding, {duration_text(found.size_ms)}, "
         f"grace {duration_text(found.grace_ms)}{', silences too' if found.emit_empty else ''}"
     )
     of = counted(found.closed or found.total, "window")
@@ -131,25 +125,25 @@ def print_windows(console: PlainConsole, made: NewPipeline) -> None:
     console.print()
 
 
-def print_created(console: PlainConsole, name: str, created: Created) -> None:
+def print_created(console: PlainConsole, name: str, made: NewPipeline) -> None:
     """Prints what was written, and the next commands."""
-    days = created.days
+    days, folder = made.days, _below_here(made.folder)
     span = str(days[0]) if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    folders = f"{counted(len(days), 'day folder')}, {span}"
-    verb = "copied into" if created.was_copied else "is in"
-    console.print(f"the sample {verb} {_below_here(created.folder)}: {folders}")
-    if created.empty:
-        empty = ", ".join(str(day) for day in created.empty[:_MOST_NAMES])
-        more = ", ..." if len(created.empty) > _MOST_NAMES else ""
+    verb = "is in" if made.files.days else "copied into"
+    console.print(f"the sample {verb} {folder}: {counted(len(days), 'day folder')}, {span}")
+    missing = made.missing_days
+    if missing:
+        shown = ", ".join(map(str, missing[:_MOST_NAMES]))
+        more = ", ..." if len(missing) > _MOST_NAMES else ""
         console.print(
-            f"{len(created.empty):,} of them are new and empty ({empty}{more}): a missing "
-            "day would block the days after it"
+            f"{counted(len(missing), 'day')} between them without a folder ({shown}{more}), which "
+            "would block the days after it; if no record came on a day, make its folder: "
+            f"mkdir {folder / str(missing[0])}"
         )
-    console.print(f"wrote {_below_here(created.file)}; look through it, then:")
+    console.print(f"wrote {_below_here(made.file)}; look through it, then:")
     console.print()
-    program = _program()
-    console.print(f"  {program} run {name}")
-    console.print(f"  {program} alerts {name}")
+    console.print(f"  windows-pipeline run {name}")
+    console.print(f"  windows-pipeline alerts {name}")
     console.print("  make ui")
 
 
@@ -157,10 +151,3 @@ def _below_here(path: Path) -> Path:
     """A path as users would type it: relative where it lies below the working directory."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def _program() -> str:
-    """How to call this program in a shell: by its name, or by the path that started it."""
-    started = Path(sys.argv[0])
-    is_found = started.name != _NAME or shutil.which(_NAME) is not None
-    return _NAME if is_found else str(_below_here(started))

@@ -30,7 +30,7 @@ def report(
         typer.Option("--output", metavar="FILE", help="The file; PIPELINE.html if left out."),
     ] = None,
 ) -> None:
-    """Writes a page of HTML about a pipeline: episodes, windows around them, late records, tables.
+    """Writes a page of HTML about a pipeline: episodes, windows around them, how late records came.
 
     The page works offline, without Dagster. An existing file is replaced.
     """

@@ -1,4 +1,4 @@
-"""Draws distributions as bars: lateness of records, records per window, records per day."""
+"""Draws distributions as bars: lateness of records, records per window."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from windows_pipeline.plots.svg import WIDTH, drawing, straight, text
 from windows_pipeline.text.markup import Markup, tag
 from windows_pipeline.text.values import value_text
 
-_LABEL = 44
-_MOST_DAYS, _MOST_NAMED = 370, 8
+_LABEL, _GAP = 44, 1.5
 _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 190, 54, 14, 34, 158
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 LATENESS_MS = (
@@ -42,10 +41,10 @@ class Bars:
     bounds: Sequence[int]
     counts: Sequence[int]
 
-    def cut(self) -> Bars:
-        """The bars without those before the first and after the last that have values."""
+    def around(self, *values: int) -> Bars:
+        """The bars from the first to the last that has values, or one of these values."""
         filled = [bound for bound, count in zip(self.bounds, self.counts, strict=False) if count]
-        bounds = edges_around(filled, self.bounds)
+        bounds = edges_around([*filled, *values], self.bounds)
         start = self.bounds.index(bounds[0])
         return Bars(bounds, self.counts[start : start + len(bounds) - 1])
 
@@ -57,11 +56,7 @@ def lateness(found: Bars, graces_ms: Sequence[tuple[str, int]]) -> Markup:
         found: The number of records by lateness, in milliseconds.
         graces_ms: Graces, each with the name of its window definitions.
     """
-    longest = max((grace for _, grace in graces_ms), default=0)
-    filled = [bound for bound, count in zip(found.bounds, found.counts, strict=False) if count]
-    bounds = edges_around([*filled, longest], found.bounds)
-    start = found.bounds.index(bounds[0])
-    shown = Bars(bounds, found.counts[start : start + len(bounds) - 1])
+    shown = found.around(max((grace for _, grace in graces_ms), default=0))
     labels = list(map(_short_duration, shown.bounds))
     slot = (WIDTH - _LEFT - _RIGHT) / len(shown.counts)
     marks: list[Markup] = []
@@ -77,30 +72,9 @@ def lateness(found: Bars, graces_ms: Sequence[tuple[str, int]]) -> Markup:
 
 def records_a_window(found: Bars) -> Markup:
     """Draws how many windows have how many records."""
-    shown = found.cut()
-    return _bars(
-        shown,
-        list(map(value_text, shown.bounds)),
-        "windows by their number of records, from",
-        [],
-    )
-
-
-def by_day(days: Sequence[str], counts: Sequence[int], label: str) -> Markup:
-    """Draws a number for each day; for a long time, one for several days.
-
-    Args:
-        days: The days, in order.
-        counts: The number of each.
-        label: What the numbers are of.
-    """
-    together = -(-len(days) // _MOST_DAYS) or 1
-    starts = range(0, len(days), together)
-    sums = [sum(counts[at : at + together]) for at in starts]
-    every = -(-len(sums) // _MOST_NAMED)
-    labels = [days[at] if number % every == 0 else "" for number, at in enumerate(starts)]
-    said = label if together == 1 else f"{label}, {together} days a bar"
-    return _bars(Bars((), sums), labels, said, [])
+    shown = found.around()
+    labels = list(map(value_text, shown.bounds))
+    return _bars(shown, labels, "windows by their number of records, from")
 
 
 def bars_of(values: np.ndarray[Any, Any], bounds: Sequence[int]) -> Bars:
@@ -110,11 +84,10 @@ def bars_of(values: np.ndarray[Any, Any], bounds: Sequence[int]) -> Bars:
     return Bars(bounds, np.bincount(bar, minlength=last + 1).tolist())
 
 
-def _bars(shown: Bars, labels: Sequence[str], label: str, marks: Sequence[Markup]) -> Markup:
+def _bars(shown: Bars, labels: Sequence[str], label: str, marks: Sequence[Markup] = ()) -> Markup:
     largest = number_top(max(shown.counts, default=0))
     y = Scale(0, largest, _BOTTOM, _TOP)
-    slot = (WIDTH - _LEFT - _RIGHT) / max(len(shown.counts), 1)
-    gap = 1.5 if slot > 6 else 0
+    slot = (WIDTH - _LEFT - _RIGHT) / len(shown.counts)
     parts: list[Markup] = [
         straight(_LEFT, y(largest), WIDTH - _RIGHT, y(largest)),
         straight(_LEFT, _BOTTOM, WIDTH - _RIGHT, _BOTTOM),
@@ -130,13 +103,12 @@ def _bars(shown: Bars, labels: Sequence[str], label: str, marks: Sequence[Markup
             parts.append(
                 tag(
                     "rect", tag("title", f"{name}: {count:,}"), class_="bar",
-                    x=left + gap / 2, y=top, width=slot - gap, height=_BOTTOM - top,
+                    x=left + _GAP / 2, y=top, width=slot - _GAP, height=_BOTTOM - top,
                 )
             )  # fmt: skip
-        if name and (not shown.bounds or number % every == 0):
+        if number % every == 0:
             parts.append(text(left, _BOTTOM + 14, name, "soft"))
-    if shown.bounds:
-        parts.append(text(WIDTH - _RIGHT, _BOTTOM + 14, labels[-1], "soft", "end"))
+    parts.append(text(WIDTH - _RIGHT, _BOTTOM + 14, labels[-1], "soft", "end"))
     parts.append(text(_LEFT, _BOTTOM + 29, label, "soft"))
     return drawing(_HEIGHT, f"{label}: {sum(shown.counts):,}", *parts, *marks)
 

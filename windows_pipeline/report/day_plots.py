@@ -1,134 +1,97 @@
-"""The plots of one arrival day: its windows with alerts, their sizes, how late its records came."""
+"""The plots of one arrival day, as pictures in Markdown; a function draws any day of its tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import date
-from functools import cached_property
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.plots.bars import lateness, records_a_window
 from windows_pipeline.plots.svg import picture
-from windows_pipeline.plots.windows import MOST_STRIPS, Strip, windows_over_time
+from windows_pipeline.plots.windows import MOST_STRIPS, windows_over_time
 from windows_pipeline.query.episodes import Episode, read_episodes
 from windows_pipeline.query.records.record_times import RecordTimes
-from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, watermark_after_ms
+from windows_pipeline.query.tables.arrival_days import log_parts, watermark_after_ms
 from windows_pipeline.query.tables.local import LocalTable
-from windows_pipeline.query.tables.readable import OpenTable, ReadableTable
+from windows_pipeline.query.tables.readable import OpenTable
 from windows_pipeline.report.measures import measure_of, numeric_columns
-from windows_pipeline.report.records import caught_text, read_lateness, read_sizes
+from windows_pipeline.report.records import by_grace, caught_text, read_lateness, read_sizes
 from windows_pipeline.report.strips import strip_of_day
 from windows_pipeline.storage.catalog import source_tables, window_tables
 
-
-class SourcePlots:
-    """Plots of a pipeline's records, as pictures in Markdown."""
-
-    def __init__(
-        self, pipeline: Pipeline, warehouse: str, open_table: OpenTable = LocalTable
-    ) -> None:
-        """Takes what the plots are of.
-
-        Args:
-            pipeline: The pipeline.
-            warehouse: The folder of all tables.
-            open_table: Opens tables, each once, at its newest version.
-        """
-        self._pipeline, self._open = pipeline, open_table
-        self._tables = source_tables(pipeline, warehouse)
-
-    def lateness(self, day: date) -> str:
-        """How late a day's records came, with each definition's grace.
-
-        Raises:
-            UnreadableTableError: This reader can't read a table.
-        """
-        of_grace: dict[int, list[str]] = {}
-        for name, windows in self._pipeline.windows.items():
-            of_grace.setdefault(windows.grace, []).append(name)
-        graces = [(", ".join(names), grace) for grace, names in sorted(of_grace.items())]
-        found = read_lateness(self._raw, self._times, [day])
-        return (
-            f"{caught_text(found.most_ms)}\n\n{picture(lateness(found.bars, graces), 'lateness')}"
-        )
-
-    @cached_property
-    def _raw(self) -> ReadableTable:
-        return self._open(self._tables.raw_events)
-
-    @cached_property
-    def _times(self) -> RecordTimes:
-        return RecordTimes(self._pipeline, log_parts(self._tables.arrival_log, self._open), 0)
+Drawn = Callable[[date], str]
+"""Draws the plot of a day; raises UnreadableTableError where the table is not for this reader."""
 
 
-class WindowPlots:
-    """Plots of a definition's windows, as pictures in Markdown."""
+def lateness_plot(pipeline: Pipeline, warehouse: str, open_table: OpenTable = LocalTable) -> Drawn:
+    """How late the records of a day came, with each definition's grace.
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        windows_name: str,
-        warehouse: str,
-        open_table: OpenTable = LocalTable,
-    ) -> None:
-        """Takes what the plots are of; see `SourcePlots`."""
-        self._open = open_table
-        self._windows = pipeline.windows[windows_name]
-        self._numbers = numeric_columns(pipeline, self._windows)
-        self._tables = window_tables(pipeline, windows_name, warehouse)
-        self._arrival_log = source_tables(pipeline, warehouse).arrival_log
+    Args:
+        pipeline: The pipeline.
+        warehouse: The folder of all tables.
+        open_table: Opens a table at its newest version.
 
-    def sizes(self, day: date) -> str:
-        """How many of the windows that a day closed have how many records.
+    Raises:
+        UnreadableTableError: A table is not for this reader.
+    """
+    tables = source_tables(pipeline, warehouse)
+    raw = open_table(tables.raw_events)
+    times = RecordTimes(pipeline, log_parts(tables.arrival_log, open_table), 0)
 
-        Raises:
-            UnreadableTableError: The table is not for this reader.
-        """
-        found, _ = read_sizes(self._final, [day])
-        return picture(records_a_window(found), "records")
+    def drawn(day: date) -> str:
+        found = read_lateness(raw, times, [day])
+        plot = lateness(found.bars, by_grace(pipeline))
+        return f"{caught_text(found.most_ms)}\n\n{picture(plot, 'lateness')}"
 
-    def alerts(self, day: date) -> str:
-        """The windows that a day closed of keys that alert, by rule: eight, the worst first.
+    return drawn
 
-        Raises:
-            UnreadableTableError: This reader can't read a table.
-        """
-        found = read_episodes(self._episodes, self._windows, [day]).found
-        strips = list(self._strips([one for one in found if one.rule in self._windows.alerts], day))
-        if not strips:
+
+def size_plot(
+    pipeline: Pipeline, windows_name: str, warehouse: str, open_table: OpenTable = LocalTable
+) -> Drawn:
+    """How many of the windows that a day closed have how many records; see `lateness_plot`."""
+    final = open_table(window_tables(pipeline, windows_name, warehouse).final_windows)
+    return lambda day: picture(records_a_window(read_sizes(final, day)), "records")
+
+
+def alert_plot(
+    pipeline: Pipeline, windows_name: str, warehouse: str, open_table: OpenTable = LocalTable
+) -> Drawn:
+    """The windows that a day closed, of the eight worst pairs of a key and a rule that alerts.
+
+    See `lateness_plot`.
+    """
+    windows = pipeline.windows[windows_name]
+    numbers = numeric_columns(pipeline, windows)
+    tables = window_tables(pipeline, windows_name, warehouse)
+    episodes, alerts, final = map(
+        open_table, (tables.episodes, tables.alerts, tables.final_windows)
+    )
+    log = log_parts(source_tables(pipeline, warehouse).arrival_log, open_table)
+
+    def drawn(day: date) -> str:
+        worst: dict[tuple[str, str], Episode] = {}
+        for episode in read_episodes(episodes, windows, [day]).found:
+            if episode.rule in windows.alerts:
+                # A null key and an empty text are shown alike, and are two keys.
+                worst.setdefault((repr(episode.key), episode.rule), episode)
+        if not worst:
             silences = (
                 " The checks of the rules list silences that began on earlier days."
-                if self._windows.spec.has_silences
+                if windows.spec.has_silences
                 else ""
             )
             return f"No window that this day closed broke a rule.{silences}"
+        watermark_ms = watermark_after_ms(log, day)
+        closed_ms = None if watermark_ms is None else watermark_ms - windows.spec.close_delay_ms
+        strips = [
+            strip_of_day(
+                *(final, alerts, episode),
+                measure_of(windows.alerts[episode.rule], numbers),
+                *(day, closed_ms),
+            )
+            for episode in list(worst.values())[:MOST_STRIPS]
+        ]
         return picture(windows_over_time(strips), "alerts")
 
-    def _strips(self, episodes: list[Episode], day: date) -> Iterator[Strip]:
-        """A strip for each of the worst pairs of key and rule."""
-        of_pairs: dict[tuple[str, str], Episode] = {}
-        for episode in episodes:
-            # A null key and an empty text are shown alike, and are two keys.
-            of_pairs.setdefault((repr(episode.key), episode.rule), episode)
-        watermark_ms = watermark_after_ms(self._log, day)
-        delay_ms = self._windows.spec.close_delay_ms
-        closed_ms = None if watermark_ms is None else watermark_ms - delay_ms
-        for episode in list(of_pairs.values())[:MOST_STRIPS]:
-            measure = measure_of(self._windows.alerts[episode.rule], self._numbers)
-            yield strip_of_day(self._final, self._alerts, episode, measure, day, closed_ms)
-
-    @cached_property
-    def _final(self) -> ReadableTable:
-        return self._open(self._tables.final_windows)
-
-    @cached_property
-    def _log(self) -> tuple[LogPart, ...]:
-        return log_parts(self._arrival_log, self._open)
-
-    @cached_property
-    def _alerts(self) -> ReadableTable:
-        return self._open(self._tables.alerts)
-
-    @cached_property
-    def _episodes(self) -> ReadableTable:
-        return self._open(self._tables.episodes)
+    return drawn

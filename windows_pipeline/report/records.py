@@ -1,9 +1,8 @@
-"""Statistics of records: lateness, records per window, and reasons why records do not count."""
+"""How late records came, and how many records windows have; reads the newest days of a table."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -11,15 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windows_pipeline.config import Pipeline
 from windows_pipeline.plots.bars import COUNTS, LATENESS_MS, Bars, bars_of
 from windows_pipeline.query.records.record_times import RecordTimes
 from windows_pipeline.query.tables.readable import ReadableTable
 from windows_pipeline.query.tables.wanted import Wanted
-from windows_pipeline.report.words import rounded_up
+from windows_pipeline.windows.durations import duration_text
 
 MOST_ROWS = 5_000_000
-"""The most rows of a table that a report reads: those of the newest arrival days."""
+"""The most records whose lateness is read: those of the newest arrival days."""
 _SHARE = 0.99
+_MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
 
 
 @dataclass(frozen=True)
@@ -41,74 +42,57 @@ class Lateness:
     read_from: date | None
 
 
-@dataclass(frozen=True)
-class Counted:
-    """How many rows there are of each kind.
-
-    Attributes:
-        counts: The number of rows of each kind, the most first.
-        rows: The number of rows.
-        read_from: The first arrival day that was read; None if all days were.
-    """
-
-    counts: tuple[tuple[str, int], ...]
-    rows: int
-    read_from: date | None
-
-
 def read_lateness(
     raw: ReadableTable,
     times: RecordTimes,
     days: Collection[date],
     graces_ms: Sequence[int] = (),
-    most: int = MOST_ROWS,
 ) -> Lateness:
     """The lateness of the accepted records of some arrival days.
 
     With a grace that is not shorter than a record's lateness, every window of its event time was
-    open when it arrived (rule A5).
+    open when it arrived (rule A5). Days are read whole, the newest first, up to `MOST_ROWS`.
 
     Args:
         raw: The table raw_events.
         times: What its records met.
         days: The arrival days.
         graces_ms: Graces, whose share of records is counted.
-        most: The most rows to read; at least one whole day is read.
     """
     columns = ["arrival_unit", "source_partition", "event_time", "running_max", "batch"]
-    reader = _Newest(raw, days, columns, most)
-    found = [times.behind_ms(rows) for rows in reader]
-    values = np.concatenate([np.empty(0, np.int64), *found])
+    found: list[np.ndarray[Any, Any]] = [np.empty(0, np.int64)]
+    read, read_from, last_read = 0, None, None
+    for day in sorted(set(days) & raw.days, reverse=True):
+        if read >= MOST_ROWS:
+            read_from = last_read
+            break
+        for batch in raw.batches(Wanted(days=frozenset((day,))), columns):
+            read += batch.num_rows
+            found.append(times.behind_ms(pa.Table.from_batches([batch])))
+        last_read = day
+    values = np.concatenate(found)
     most_ms = None
     if values.size:
         index = int(np.ceil(_SHARE * values.size)) - 1
         most_ms = int(np.partition(values, index)[index])
     within = {grace: float((values <= grace).mean()) if values.size else 1.0 for grace in graces_ms}
-    bars = bars_of(values, LATENESS_MS)
-    return Lateness(bars, int(values.size), most_ms, within, reader.read_from)
+    return Lateness(bars_of(values, LATENESS_MS), int(values.size), most_ms, within, read_from)
 
 
-def read_sizes(
-    final: ReadableTable, days: Collection[date], most: int = MOST_ROWS
-) -> tuple[Bars, date | None]:
-    """The closed windows by number of records; and the first day read, None if all were read."""
-    reader = _Newest(final, days, ["record_count"], most)
+def read_sizes(final: ReadableTable, day: date) -> Bars:
+    """The windows that a day closed, by number of records."""
     total: np.ndarray[Any, Any] = np.zeros(len(COUNTS) - 1, np.int64)
-    for rows in reader:
+    for rows in final.batches(Wanted(days=frozenset((day,))), ["record_count"]):
         total += np.asarray(bars_of(rows["record_count"].to_numpy(), COUNTS).counts)
-    return Bars(COUNTS, total.tolist()), reader.read_from
+    return Bars(COUNTS, total.tolist())
 
 
-def count_by(
-    table: ReadableTable, column: str, days: Collection[date], most: int = MOST_ROWS
-) -> Counted:
-    """How many rows of some arrival days have each value of a column of texts."""
-    reader = _Newest(table, days, [column], most)
-    found: Counter[str] = Counter()
-    for rows in reader:
-        for each in rows[column].value_counts():
-            found[str(each["values"].as_py())] += each["counts"].as_py()
-    return Counted(tuple(found.most_common()), found.total(), reader.read_from)
+def by_grace(pipeline: Pipeline) -> list[tuple[str, int]]:
+    """Each grace of a pipeline in ms, the shortest first, after the names of its definitions."""
+    names: dict[int, list[str]] = {}
+    for name, windows in pipeline.windows.items():
+        names.setdefault(windows.grace, []).append(name)
+    return [(", ".join(of_grace), grace) for grace, of_grace in sorted(names.items())]
 
 
 def caught_text(most_ms: int | None) -> str:
@@ -120,23 +104,8 @@ def caught_text(most_ms: int | None) -> str:
     return f"A grace of {rounded_up(most_ms)} would have caught 99 % of the records."
 
 
-class _Newest:
-    """The rows of a table, some at a time, the newest arrival day first."""
-
-    def __init__(
-        self, table: ReadableTable, days: Collection[date], columns: Sequence[str], most: int
-    ) -> None:
-        self._table, self._columns, self._most = table, columns, most
-        self._days = sorted(set(days) & table.days, reverse=True)
-        self.read_from: date | None = None
-
-    def __iter__(self) -> Iterator[pa.Table]:
-        """The rows; days are always read whole."""
-        read = 0
-        for number, day in enumerate(self._days):
-            if read >= self._most:
-                self.read_from = self._days[number - 1]
-                return
-            for batch in self._table.batches(Wanted(days=frozenset((day,))), self._columns):
-                read += batch.num_rows
-                yield pa.Table.from_batches([batch])
+def rounded_up(ms: int) -> str:
+    """A duration that is not shorter, as a text of few units."""
+    steps = ((_DAY_MS, _HOUR_MS), (_HOUR_MS, _MINUTE_MS), (_MINUTE_MS, 1_000))
+    step = next((step for least, step in steps if ms >= least), 1)
+    return duration_text(-(-ms // step) * step)

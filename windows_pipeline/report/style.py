@@ -13,7 +13,6 @@ main{max-width:1080px;margin:0 auto;padding:24px 20px 64px}
 h1{font-size:28px;margin:0 0 4px;overflow-wrap:anywhere}
 h2{font-size:21px;margin:0 0 12px;overflow-wrap:anywhere}
 h3{font-size:16px;margin:28px 0 8px}
-h4{font-size:14px;margin:18px 0 6px}
 p{margin:6px 0;overflow-wrap:anywhere}
 a{color:var(--link)}
 section{border-top:1px solid var(--edge);margin-top:36px;padding-top:24px}
@@ -25,7 +24,6 @@ nav{display:flex;flex-wrap:wrap;gap:6px 18px;margin-top:16px}
 .cards li{background:var(--card);border:1px solid var(--edge);border-radius:8px;
   padding:10px 12px;font-size:13px;color:var(--soft)}
 .cards b{display:block;font-size:20px;color:var(--ink);font-variant-numeric:tabular-nums}
-.waits{background:var(--badcard);color:var(--bad);border-radius:8px;padding:8px 12px 8px 28px}
 .rules{margin:0 0 8px;padding-left:20px}
 dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:2px 24px;margin:0}
 dl div{display:flex;gap:10px;border-bottom:1px solid var(--edge);padding:3px 0;min-width:0}
@@ -50,7 +48,7 @@ mark{background:var(--badcard);color:var(--bad);border-radius:4px;padding:0 5px;
 h1{font-size:23px}
 dl{grid-template-columns:1fr}
 .cards{grid-template-columns:1fr 1fr}
-table.many{min-width:600px}
+table{min-width:600px}
 }
 @media print{:root{--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--edge:#bbb;--link:#000;
   --bad:#8a1c0c;--badcard:#fff}

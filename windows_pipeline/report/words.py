@@ -1,14 +1,12 @@
-"""A pipeline's definition, keys and commands in words."""
+"""A window definition, and the command to an alert's records, in words."""
 
 from __future__ import annotations
 
 import shlex
 
 from windows_pipeline.config import Windows
-from windows_pipeline.windows.durations import duration_text
 
 _LEFT_OUT = {"kind", "aggregates", "alerts", "checks", "trigger"}
-_MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
 
 
 def definition_rows(windows: Windows) -> list[tuple[str, str]]:
@@ -25,13 +23,6 @@ def definition_rows(windows: Windows) -> list[tuple[str, str]]:
 def trace_command(pipeline: str, alert: str) -> str:
     """The command that leads from an alert, by its id, to the records of its window."""
     return shlex.join(["windows-pipeline", "trace", pipeline, "--alert", alert])
-
-
-def rounded_up(ms: int) -> str:
-    """A duration that is not shorter, as a text of few units."""
-    steps = ((_DAY_MS, _HOUR_MS), (_HOUR_MS, _MINUTE_MS), (_MINUTE_MS, 1_000))
-    step = next((step for least, step in steps if ms >= least), 1)
-    return duration_text(-(-ms // step) * step)
 
 
 def _text(value: object) -> str:

@@ -13,8 +13,7 @@ from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import naming_bad_files
 from windows_pipeline.sources.landed_files import landed_files, read_landed
 from windows_pipeline.sources.validation import judged_records
-from windows_pipeline.starter.sample import MOST_RECORDS
-from windows_pipeline.starter.verdict import Rejection, Verdict
+from windows_pipeline.starter.sample import MOST_RECORDS, Verdict
 
 
 def judge(spark: SparkSession, source: Source, folder: Path, days: Sequence[date]) -> Verdict:
@@ -33,6 +32,5 @@ def judge(spark: SparkSession, source: Source, folder: Path, days: Sequence[date
         landed = read_landed(spark, source, str(folder), landed_files(str(folder), days))
         judged = judged_records(landed.limit(MOST_RECORDS), source)
         counts = judged.groupBy("reason").agg(F.count("*"), F.min("original")).collect()
-    accepted = sum(count for reason, count, _ in counts if reason is None)
-    found = [Rejection(*row) for row in counts if row.reason is not None]
-    return Verdict(accepted, sorted(found, key=lambda each: (-each.count, each.reason)))
+    most_first = sorted(counts, key=lambda row: (-row[1], row.reason or ""))
+    return {reason: (count, example or "") for reason, count, example in most_first}

@@ -16,6 +16,7 @@ _STEPS_MS = (
     *(86_400_000, 2 * 86_400_000, 7 * 86_400_000, 30 * 86_400_000),
 )
 """Durations that people write: one second to thirty days."""
+_BOUNDS_MS = (0, 1_000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000)
 _MOST_TIMES = 0.99
 """The share of records for which the proposed grace suffices."""
 _DEFAULT_GRACE_MS = 60_000
@@ -34,15 +35,9 @@ class ArrivedRecords:
     event_ms: np.ndarray
 
     @property
-    def stream_time_ms(self) -> np.ndarray:
-        """Stream time at each record (rule A2)."""
-        stream_time: np.ndarray = np.maximum.accumulate(self.event_ms)
-        return stream_time
-
-    @property
     def lateness_ms(self) -> np.ndarray:
-        """How far each record's event time lies behind the largest one before it."""
-        lateness: np.ndarray = self.stream_time_ms - self.event_ms
+        """How far each record's event time lies behind the largest one before it (rule A2)."""
+        lateness: np.ndarray = np.maximum.accumulate(self.event_ms) - self.event_ms
         return lateness
 
 
@@ -56,13 +51,13 @@ def ordered_sample(
         event: The column of the event time.
         arrival: The column that orders arrival, which may be the event time; None for lines.
     """
-    readable = event.instants.is_time
+    readable = ~np.isnat(event.known_times)
     if arrival is not None:
-        readable = readable & arrival.instants.is_time
+        readable &= ~np.isnat(arrival.known_times)
     rows = np.flatnonzero(readable)
     if arrival is not None:
-        rows = rows[np.lexsort((arrival.instants.us[rows], sample.day[rows]))]
-    return ArrivedRecords(rows, event.instants.us[rows] // 1_000)
+        rows = rows[np.lexsort((arrival.known_times[rows], sample.day[rows]))]
+    return ArrivedRecords(rows, event.known_times[rows].astype(np.int64) // 1_000)
 
 
 def grace_ms(lateness_ms: np.ndarray) -> int:
@@ -91,10 +86,8 @@ def histogram(lateness_ms: np.ndarray) -> list[tuple[int, int]]:
         above the previous one. The first bound is 0 (in order). Bounds beyond the latest record
         are left out.
     """
-    bounds = np.array([0, 1_000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000])
-    latest = int(lateness_ms.max()) if len(lateness_ms) else 0
-    if latest > bounds[-1]:
-        bounds = np.append(bounds, rounded_up(latest))
+    latest = int(lateness_ms.max(initial=0))
+    bounds = [bound for bound in _BOUNDS_MS if bound < latest]
+    bounds.append(next((bound for bound in _BOUNDS_MS if bound >= latest), rounded_up(latest)))
     counts = np.bincount(np.searchsorted(bounds, lateness_ms), minlength=len(bounds))
-    last = int(np.searchsorted(bounds, latest))
-    return [(int(bounds[i]), int(counts[i])) for i in range(last + 1)]
+    return list(zip(bounds, counts.tolist(), strict=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -12,25 +11,9 @@ import pyarrow.compute as pc
 
 from windows_pipeline.epochs import EPOCHS
 
-SECOND_US = 1_000_000
-DAY_US = 86_400 * SECOND_US
-YEAR_US = 31_556_952 * SECOND_US
-"""The mean length of a year."""
-_FIRST_US, _END_US = -62_135_596_800 * SECOND_US, 253_402_300_800 * SECOND_US
-"""The years 1 to 9999."""
+_SECOND_US = 1_000_000
+_FIRST, _END = np.datetime64("0001-01-01", "us"), np.datetime64("9999-12-31T23:59:59.999999", "us")
 _OFFSET = r":\d\d(\.\d+)?\s*(Z|[+-]\d\d(:?\d\d)?)\s*$"
-
-
-class Instants(NamedTuple):
-    """A column's times.
-
-    Attributes:
-        us: Microseconds since 1970; 0 where `is_time` is false.
-        is_time: Whether the value is a time.
-    """
-
-    us: np.ndarray
-    is_time: np.ndarray
 
 
 @cache
@@ -49,7 +32,7 @@ def connected(zone: str = "UTC") -> duckdb.DuckDBPyConnection:
 
 
 def evaluated(texts: pa.StringArray, **expressions: str) -> pa.Table:
-    """Evaluates expressions of DuckDB for each text, which they call `v`."""
+    """Evaluates expressions of DuckDB over texts, which they call `v`."""
     columns = ", ".join(f"{sql} AS {name}" for name, sql in expressions.items())
     with connected() as database:
         database.register("texts", pa.table({"v": pa.array(texts, pa.string())}))
@@ -66,30 +49,28 @@ def micros_of(kind: str, text: str = "v") -> str:
     if kind in EPOCHS:
         per_second = EPOCHS[kind].per_second
         number = f"try_cast({text} AS DECIMAL(28, 9))"
-        scaled = f"floor({number} * {max(SECOND_US // per_second, 1)})"
-        us = f"try_cast({scaled} AS HUGEINT) // {max(per_second // SECOND_US, 1)}"
+        scaled = f"floor({number} * {max(_SECOND_US // per_second, 1)})"
+        us = f"try_cast({scaled} AS HUGEINT) // {max(per_second // _SECOND_US, 1)}"
         return f"try_cast({us} AS BIGINT)"
     is_iso = rf"regexp_matches({text}, '^\s*\d{{4}}-\d')"
     return f"CASE WHEN {is_iso} THEN epoch_us(try_cast({text} AS TIMESTAMPTZ)) END"
 
 
-def instants(texts: pa.StringArray, kind: str, zone: str | None = None) -> Instants:
+def instants(texts: pa.StringArray, kind: str, zone: str | None = None) -> np.ndarray:
     """Reads a column of a time's type: `timestamp`, `date`, or a number since 1970.
 
     Args:
         texts: The values.
         kind: The type.
         zone: The zone of the timestamps that name no offset; None for UTC.
+
+    Returns:
+        Instants as `datetime64[us]`; NaT where a value is no time of the years 1 to 9999.
     """
-    times = as_instants(evaluated(texts, us=micros_of(kind)).column("us"))
+    us = evaluated(texts, us=micros_of(kind)).column("us").cast(pa.timestamp("us"))
+    times = np.asarray(us).astype("datetime64[us]")
+    times = np.where((times >= _FIRST) & (times <= _END), times, np.datetime64("NaT"))
     return times if kind != "timestamp" or zone is None else _in_zone(times, texts, zone)
-
-
-def as_instants(us: pa.ChunkedArray) -> Instants:
-    """Returns the instants of microseconds since 1970, null for none, of the years 1 to 9999."""
-    found = np.asarray(pc.fill_null(us, 0))
-    is_time = np.asarray(pc.is_valid(us)) & (found >= _FIRST_US) & (found < _END_US)
-    return Instants(np.where(is_time, found, 0), is_time)
 
 
 def is_local(texts: pa.StringArray) -> np.ndarray:
@@ -98,12 +79,12 @@ def is_local(texts: pa.StringArray) -> np.ndarray:
     return ~np.asarray(pc.fill_null(named, fill_value=True))
 
 
-def _in_zone(times: Instants, texts: pa.StringArray, zone: str) -> Instants:
+def _in_zone(times: np.ndarray, texts: pa.StringArray, zone: str) -> np.ndarray:
     """Reads local times in a zone as a run does: the first of two; none that does not occur."""
-    local = pa.array(times.us, pa.timestamp("us"))
+    local = pa.array(times)
     found = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="earliest")
-    occurs = np.asarray(pc.equal(pc.local_timestamp(found), local))
-    moves = is_local(texts)
-    is_time = times.is_time & (occurs | ~moves)
-    us = np.where(moves, np.asarray(pc.cast(found, pa.int64())), times.us)
-    return Instants(np.where(is_time, us, 0), is_time)
+    occurs = pc.fill_null(pc.equal(pc.local_timestamp(found), local), fill_value=False)
+    moved = np.asarray(found.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us")))
+    return np.where(
+        is_local(texts), np.where(np.asarray(occurs), moved, np.datetime64("NaT")), times
+    )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from datetime import date, timedelta
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from windows_pipeline.starter.files import SampleFile, SampleFiles, is_day
-
-_MOST_DAYS = 3_700
-"""The longest span of day folders, some ten years."""
+from windows_pipeline.starter.files import SampleFiles
 
 
 def require_free(target: Path, root: Path) -> None:
@@ -38,8 +36,6 @@ def require_free(target: Path, root: Path) -> None:
 def land(files: SampleFiles, target: Path, day: date) -> Path:
     """Copies files into the folder of a day, within a hidden folder beside the target.
 
-    Files that are already in day folders keep their days.
-
     Args:
         files: The files.
         target: The folder of day folders to make, by renaming the hidden one.
@@ -49,51 +45,26 @@ def land(files: SampleFiles, target: Path, day: date) -> Path:
         The hidden folder.
     """
     hidden = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
-    hidden.mkdir(parents=True)
+    of_day = hidden / str(day)
+    of_day.mkdir(parents=True)
+    is_parquet = files.format == "parquet"
+    copy: Callable[[Path, Path], object] = _copy_parquet if is_parquet else shutil.copyfile
     try:
-        for of_day in files.days or (day,):
-            (hidden / str(of_day)).mkdir()
         for file in files.files:
-            _copy(file, hidden / str(file.day or day) / file.path.name, files.format)
+            copy(file, of_day / file.name)
     except BaseException:
         shutil.rmtree(hidden, ignore_errors=True)
         raise
     return hidden
 
 
-def _copy(file: SampleFile, target: Path, kind: str) -> None:
-    if kind != "parquet":
-        shutil.copyfile(file.path, target)
-        return
-    # Spark cannot read nanoseconds, in which pandas writes times.
+def _copy_parquet(file: Path, target: Path) -> None:
+    """Spark cannot read nanoseconds, in which pandas writes times."""
     with (
-        pq.ParquetFile(file.path) as rows,
+        pq.ParquetFile(file) as rows,
         pq.ParquetWriter(
             target, rows.schema_arrow, coerce_timestamps="us", allow_truncated_timestamps=True
         ) as writer,
     ):
         for batch in rows.iter_batches():
             writer.write_batch(batch)
-
-
-def fill_gaps(folder: Path) -> tuple[tuple[date, ...], tuple[date, ...]]:
-    """Makes an empty folder for each day that is missing between the first and the last.
-
-    Returns:
-        All days, and those whose folders are new.
-
-    Raises:
-        ValueError: The days span over ten years.
-    """
-    found = sorted(date.fromisoformat(entry.name) for entry in folder.iterdir() if is_day(entry))
-    span = (found[-1] - found[0]).days + 1
-    if span > _MOST_DAYS:
-        raise ValueError(
-            f"{folder}: the day folders must span at most {_MOST_DAYS:,} days, and go from "
-            f"{found[0]} to {found[-1]}; move the days of other years away"
-        )
-    days = tuple(found[0] + timedelta(days=number) for number in range(span))
-    missing = tuple(day for day in days if day not in found)
-    for day in missing:
-        (folder / str(day)).mkdir()
-    return days, missing

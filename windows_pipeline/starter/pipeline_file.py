@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from windows_pipeline.config import Pipeline, load_folder, load_pipeline
-from windows_pipeline.config.source import Source
+from windows_pipeline.config.source import EVENT_TIME, LINES, Source
 from windows_pipeline.starter.proposal import Proposal
 from windows_pipeline.starter.types import SampleColumn
 from windows_pipeline.text.problems import FieldProblems
@@ -24,41 +24,44 @@ _SAFE = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 _YAML_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 _LONGEST_EXAMPLE = 40
 _COMMENT_COLUMN = 34
+_ARRIVALS = {
+    LINES: "records arrive in the order of lines, files by name",
+    EVENT_TIME: "no column says when a record came: none is late within a day",
+}
+_FILE = """\
+# Made from a sample by: windows-pipeline new {name}
+# Change what is wrong, then: windows-pipeline validate
+name: {name}
 
+source:
+  path: {path}\t# one folder per arrival day: {last}/
+  format: {format}
+{delimiter}  columns:
+{columns}
+  key: {key}\t# each value has windows of its own
+  event_time: {event_time}\t# when it happened
+  arrival: {arrival}\t# {arrival_note}
+  max_ahead: 1 day\t# an event time further after its arrival is rejected
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """All that a pipeline file says.
+partitions:\t# arrival days, UTC
+  start: {first}
+  {end}
 
-    Attributes:
-        name: The pipeline.
-        path: The folder of day folders, as the file writes it.
-        format: The format of the files.
-        delimiter: The character between the fields of CSV files.
-        columns: The columns to declare.
-        left_out: Columns that are not declared, with the reason.
-        key: The key.
-        event_time: The column of the event time.
-        arrival: A column, `lines` or `event_time`.
-        start: The first arrival day.
-        end: The last arrival day of old data; None where more is to come.
-        last: The last arrival day of the sample.
-        proposal: The windows.
-    """
-
-    name: str
-    path: str
-    format: str
-    delimiter: str
-    columns: Mapping[str, SampleColumn]
-    left_out: Mapping[str, str]
-    key: str
-    event_time: str
-    arrival: str
-    start: date
-    end: date | None
-    last: date
-    proposal: Proposal
+windows:
+  sliding:\t# a name of yours: its tables have it
+    kind: sliding\t# or tumbling (size), hopping (size, advance), session (gap)
+    time_difference: {size}\t# the length of a window
+    grace: {grace}\t# how late a record may be; a window is final after it
+{emit_empty}    aggregates:{aggregates}
+    alerts:
+{rules}
+"""
+_EMIT_EMPTY = "    emit_empty: true\t# a time without records is a result, with count 0\n"
+_RULE = """\
+      {name}:
+        # {note}; windows of the sample that break it: about {broken:,}
+        when: {when}\t# SQL over record_count, aggregates, key, window_end
+        severity: {severity}\t# an episode's worst window has the largest"""
 
 
 def require_new_name(name: str, folder: Path) -> Path:
@@ -102,16 +105,15 @@ def _require_valid(
                 raise ValueError(f"{option}: {value!r} {cause}") from None
 
 
-def refused_columns(columns: Mapping[str, str], roles: Mapping[str, str]) -> dict[str, str]:
+def refused_columns(source: Mapping[str, Any]) -> dict[str, str]:
     """Returns the columns that a pipeline cannot declare, with the reason: config's own rules.
 
     Args:
-        columns: The type of each column.
-        roles: The columns that have a role, by the role.
+        source: The source, as a pipeline's file declares it.
     """
     refused: dict[str, str] = {}
     try:
-        Source.model_validate({"path": "data", "format": "csv", "columns": dict(columns), **roles})
+        Source.model_validate(source)
     except ValidationError as error:
         for found in error.errors():
             cause = found.get("ctx", {}).get("error")
@@ -121,66 +123,96 @@ def refused_columns(columns: Mapping[str, str], roles: Mapping[str, str]) -> dic
                     refused.setdefault(problem.path[-1], problem.text)
             elif where[:1] == ("columns",) and len(where) > 1:
                 refused.setdefault(str(where[1]), str(cause or found["msg"]))
-    return {name: text for name, text in refused.items() if name in columns}
+    return {name: text for name, text in refused.items() if name in source["columns"]}
 
 
-def pipeline_text(draft: Draft) -> str:
+def pipeline_text(
+    name: str,
+    source: Mapping[str, Any],
+    columns: Mapping[str, SampleColumn],
+    left_out: Mapping[str, str],
+    days: tuple[date, date],
+    proposal: Proposal,
+    *,
+    has_ended: bool,
+) -> str:
     """Writes a pipeline's file.
+
+    Args:
+        name: The pipeline.
+        source: Its source, as the file declares it.
+        columns: The columns of the sample that may be declared.
+        left_out: Columns that are not declared, with the reason.
+        days: The first and the last arrival day of the sample.
+        proposal: The windows.
+        has_ended: Whether no more days are to come.
 
     Raises:
         ConfigError: The text does not load: a mistake of this program.
     """
-    text = "\n".join(_lines(draft)) + "\n"
+    first, last = days
+    delimiter = source.get("delimiter", ",")
+    end = f"end: {last}\t# the sample's last day; take it out if more will come"
+    no_end = f"# end: {last}\t# no day after it is read; for data that has ended"
+    calls = [f"\n      {result}: {call}" for result, call in proposal.aggregates.items()]
+    aggregates = "\t# also sum, min, stddev, percentile(column, 0.95), ..." + "".join(calls)
+    none = " {}\t# such as total: sum(column); record_count is always there"
+    text = _FILE.format(
+        name=name,
+        path=_scalar(escaped(source["path"])),
+        format=source["format"],
+        delimiter="" if delimiter == "," else f"  delimiter: {json.dumps(delimiter)}\n",
+        columns="\n".join(_columns(columns, left_out)),
+        key=_scalar(source["key"]),
+        event_time=_scalar(source["event_time"]),
+        arrival=_scalar(source["arrival"]),
+        arrival_note=_ARRIVALS.get(
+            source["arrival"], "when the record came: orders the records of a day"
+        ),
+        first=first,
+        last=last,
+        end=end if has_ended else no_end,
+        size=duration_text(proposal.size_ms),
+        grace=duration_text(proposal.grace_ms),
+        emit_empty=_EMIT_EMPTY if proposal.emit_empty else "",
+        aggregates=aggregates if calls else none,
+        rules="\n".join(
+            _RULE.format(
+                name=rule.name,
+                note=rule.note,
+                broken=rule.broken,
+                when=rule.when,
+                severity=rule.severity,
+            )
+            for rule in proposal.rules
+        ),
+    )
+    text = re.sub(r"(?m)^(.*)\t(?=# )", _aligned, text)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"{draft.name}.yaml"
+        file = Path(folder) / f"{name}.yaml"
         file.write_text(text, encoding="utf-8")
         load_pipeline(file)
     return text
 
 
-def _lines(draft: Draft) -> Iterator[str]:
-    yield f"# Made from a sample by: windows-pipeline new {draft.name}"
-    yield "# Change what is wrong, then: windows-pipeline validate"
-    yield f"name: {draft.name}"
-    yield ""
-    yield from _source(draft)
-    yield ""
-    yield _noted("partitions:", "arrival days, UTC")
-    yield f"  start: {draft.start}"
-    if draft.end is None:
-        yield _noted(f"  # end: {draft.last}", "no day after it is read; for data that has ended")
-    else:
-        yield _noted(f"  end: {draft.end}", "the sample's last day; take it out if more will come")
-    yield ""
-    yield from _windows(draft)
+def _aligned(found: re.Match[str]) -> str:
+    """A line before its comment; values of the data have no tabs, as JSON escapes them."""
+    return f"{found[1]}  ".ljust(_COMMENT_COLUMN)
 
 
-def _source(draft: Draft) -> Iterator[str]:
-    yield "source:"
-    yield _noted(
-        f"  path: {_scalar(escaped(draft.path))}", f"one folder per arrival day: {draft.last}/"
-    )
-    yield f"  format: {draft.format}"
-    if draft.delimiter != ",":
-        yield f"  delimiter: {json.dumps(draft.delimiter)}"
-    yield "  columns:"
-    for name, column in draft.columns.items():
-        if column.has_values:
-            yield _noted(f"    {_scalar(name)}: {_declared(column)}", _column_note(column))
-    for name, column in draft.columns.items():
-        if not column.has_values:
-            yield f"    # {name}: {column.type}             no value in the sample"
-    for name, reason in draft.left_out.items():
-        yield f"    # left out: {_example(name)} {reason}"
-    yield _noted(f"  key: {_scalar(draft.key)}", "each value has windows of its own")
-    yield _noted(f"  event_time: {_scalar(draft.event_time)}", "when it happened")
-    arrivals = {
-        "lines": "records arrive in the order of lines, files by name",
-        "event_time": "no column says when a record came: none is late within a day",
-    }
-    note = arrivals.get(draft.arrival, "when the record came: orders the records of a day")
-    yield _noted(f"  arrival: {_scalar(draft.arrival)}", note)
-    yield _noted("  max_ahead: 1 day", "an event time further after its arrival is rejected")
+def _columns(columns: Mapping[str, SampleColumn], left_out: Mapping[str, str]) -> list[str]:
+    declared = [
+        f"    {_scalar(name)}: {_declared(column)}\t# {_column_note(column)}"
+        for name, column in columns.items()
+        if column.has_values
+    ]
+    empty = [
+        f"    # {name}: {column.type}             no value in the sample"
+        for name, column in columns.items()
+        if not column.has_values
+    ]
+    others = [f"    # left out: {_example(name)} {reason}" for name, reason in left_out.items()]
+    return declared + empty + others
 
 
 def _declared(column: SampleColumn) -> str:
@@ -196,50 +228,6 @@ def _column_note(column: SampleColumn) -> str:
     if column.is_local:
         return f"{example}, read as UTC; if local: {{type: timestamp, zone: Europe/Berlin}}"
     return example
-
-
-def _windows(draft: Draft) -> Iterator[str]:
-    found = draft.proposal
-    length = duration_text(found.size_ms)
-    yield "windows:"
-    yield _noted(f"  {found.name}:", "a name of yours: its tables have it")
-    others = [kind for kind in ("sliding", "tumbling", "hopping", "session") if kind != found.kind]
-    yield _noted(f"    kind: {found.kind}", f"or {', '.join(others)}")
-    field = {"sliding": "time_difference", "session": "gap"}.get(found.kind, "size")
-    yield _noted(f"    {field}: {length}", "the length of a window")
-    if found.kind == "hopping":
-        yield f"    advance: {duration_text(found.advance_ms)}"
-    yield _noted(
-        f"    grace: {duration_text(found.grace_ms)}",
-        "how late a record may be; a window is final after it",
-    )
-    if found.emit_empty:
-        yield _noted("    emit_empty: true", "a time without records is a result, with count 0")
-    if found.aggregates:
-        yield _noted("    aggregates:", "also sum, min, stddev, percentile(column, 0.95), ...")
-        yield from (f"      {name}: {call}" for name, call in found.aggregates.items())
-    else:
-        yield _noted(
-            "    aggregates: {}", "such as total: sum(column); record_count is always there"
-        )
-    yield "    alerts:"
-    for rule in found.rules:
-        yield f"      {rule.name}:"
-        yield f"        # {rule.note}; windows of the sample that break it: about {rule.broken:,}"
-        yield _noted(
-            f"        when: {rule.when}", "SQL over record_count, aggregates, key, window_end"
-        )
-        yield _noted(
-            f"        severity: {rule.severity}", "an episode's worst window has the largest"
-        )
-
-
-def _noted(line: str, note: str) -> str:
-    return (
-        f"{line.ljust(_COMMENT_COLUMN)}# {note}"
-        if len(line) < _COMMENT_COLUMN
-        else f"{line}  # {note}"
-    )
 
 
 def _example(text: str) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 
+from windows_pipeline.config.source import EVENT_TIME, LINES
 from windows_pipeline.epochs import EPOCHS
-from windows_pipeline.starter.instants import DAY_US, YEAR_US, instants
 from windows_pipeline.starter.names import (
     event_score,
     is_arrival,
@@ -17,16 +17,16 @@ from windows_pipeline.starter.names import (
     is_money,
     key_score,
 )
-from windows_pipeline.starter.types import NUMBERS, SampleColumn
+from windows_pipeline.starter.types import SampleColumn
 from windows_pipeline.text.counts import counted
 
-LINES, EVENT_TIME = "lines", "event_time"
 _MOST_NULLS = 0.05
 """The largest share of records without a value in a column that has a role."""
 _FEWEST_RECORDS = 20
 """In a smaller sample, values that occur once say little."""
-_MOSTLY = 0.9
-_KEY_TYPES = ("string", "bigint")
+_MOSTLY, _NEARLY_ALL = 0.9, 0.99
+_ZERO, _DAY = np.timedelta64(0), np.timedelta64(1, "D")
+_LIKELY_YEARS = np.array(["1980", "2100"], "datetime64[us]")
 
 
 class CannotGuessError(ValueError):
@@ -52,7 +52,7 @@ def guess_event_time(columns: Mapping[str, SampleColumn]) -> Choice:
     Raises:
         CannotGuessError: No column holds times.
     """
-    found = [column for column in columns.values() if _is_usable(column) and column.times]
+    found = [each for each in columns.values() if each.times is not None and _is_usable(each)]
     if not found:
         raise CannotGuessError(
             "--event-time: some column must hold times (ISO 8601 such as 2013-03-08T10:15:00Z, or "
@@ -60,27 +60,19 @@ def guess_event_time(columns: Mapping[str, SampleColumn]) -> Choice:
             f"{', '.join(_described(column) for column in columns.values())}. If one is a time, "
             "name it: --event-time COLUMN; if not, write a time into each record"
         )
-    best = max(found, key=_event_rank)
-    others = len(found) - 1
-    if not others:
+    best = max(found, key=lambda column: (column.type != "date", event_score(column.name)))
+    if len(found) == 1:
         return Choice(best.name, "the only column of times")
-    named = event_score(best.name) > 0
-    reason = "its name is that of an event's time" if named else "the first column of times"
-    if not named and any(is_arrival(column.name) for column in found):
-        reason = "the other times are those of an arrival"
-    return Choice(best.name, reason)
-
-
-def _event_rank(column: SampleColumn) -> tuple[float, ...]:
-    is_instant = column.type != "date"
-    return (is_instant, event_score(column.name))
+    if event_score(best.name) > 0:
+        return Choice(best.name, "its name is that of an event's time")
+    if any(is_arrival(column.name) for column in found):
+        return Choice(best.name, "the other times are those of an arrival")
+    return Choice(best.name, "the first column of times")
 
 
 def _described(column: SampleColumn) -> str:
-    example = f"{column.type}, such as {column.example[:40]!r}"
-    return (
-        f"{column.name} ({example}; {column.note})" if column.note else f"{column.name} ({example})"
-    )
+    note = f"; {column.note}" if column.note else ""
+    return f"{column.name} ({column.type}, such as {column.example[:40]!r}{note})"
 
 
 def guess_arrival(columns: Mapping[str, SampleColumn], event_time: str) -> Choice:
@@ -89,43 +81,43 @@ def guess_arrival(columns: Mapping[str, SampleColumn], event_time: str) -> Choic
     A second time is the arrival if it is mostly at or after the event time, and if either its
     name says so or the records are in its order, and not in that of the event time.
     """
-    event = columns[event_time].instants
-    in_order = _share_in_order(event.us[event.is_time])
+    event = columns[event_time].known_times
+    in_order = _share_in_order(event)
     found: list[tuple[float, str, str]] = []
     for column in columns.values():
-        times = column.times
-        if times is None or column.name == event_time or not _is_usable(column):
+        if column.type == "date" or column.name == event_time:
             continue
-        if column.type == "date":
+        if column.times is None or not _is_usable(column):
             continue
-        both = event.is_time & times.is_time
-        after = float(np.mean(times.us[both] >= event.us[both])) if both.any() else 0.0
-        order = _share_in_order(times.us[times.is_time])
+        both = ~np.isnat(event) & ~np.isnat(column.times)
+        after = float(np.mean(column.times[both] >= event[both])) if both.any() else 0.0
+        order = _share_in_order(column.times)
         named = is_arrival(column.name)
-        if after >= _MOSTLY and (named or (order >= 0.99 and in_order < order)):
+        if after >= _MOSTLY and (named or (order >= _NEARLY_ALL and in_order < order)):
             reason = f"{after:.0%} of its times are not before {event_time}"
-            reason += "; the records are in its order" if order >= 0.99 else ""
+            reason += "; the records are in its order" if order >= _NEARLY_ALL else ""
             found.append((named + order, column.name, reason))
     if found:
         _, name, reason = max(found)
         return Choice(name, reason)
-    if _lateness_is_absurd(event.us[event.is_time]):
+    if _lateness_is_absurd(event[~np.isnat(event)]):
         return Choice(EVENT_TIME, "the lines are not in the order of time, and no column says when")
     return Choice(LINES, "no second time says when a record came; the lines are in order of time")
 
 
-def _lateness_is_absurd(us: np.ndarray) -> bool:
+def _lateness_is_absurd(times: np.ndarray) -> bool:
     """Whether records are so far out of time order that line order can't be the arrival."""
-    if len(us) < 2:
+    if len(times) < 2:
         return False
-    behind = np.maximum.accumulate(us) - us
-    span = us.max() - us.min()
+    behind = np.maximum.accumulate(times) - times
     # More than 5 % of the records are behind by over a day and over a tenth of the whole span.
-    return bool(np.quantile(behind, 0.95) > max(DAY_US, span / 10))
+    most = np.sort(behind)[int(0.95 * (len(behind) - 1))]
+    return bool(most > max(_DAY, (times.max() - times.min()) / 10))
 
 
-def _share_in_order(us: np.ndarray) -> float:
-    return float(np.mean(np.diff(us) >= 0)) if len(us) > 1 else 1.0
+def _share_in_order(times: np.ndarray) -> float:
+    steps = np.diff(times[~np.isnat(times)])
+    return float(np.mean(steps >= _ZERO)) if len(steps) else 1.0
 
 
 def guess_key(columns: Mapping[str, SampleColumn]) -> Choice:
@@ -136,9 +128,9 @@ def guess_key(columns: Mapping[str, SampleColumn]) -> Choice:
     """
     ranked = []
     for column in columns.values():
-        if column.type not in _KEY_TYPES or column.times is not None or not _is_usable(column):
+        if column.type not in ("string", "bigint") or not _is_usable(column):
             continue
-        records = len(column.texts) - column.nulls
+        records = len(column.texts) - column.texts.null_count
         keys = pc.count_distinct(column.texts).as_py()
         score = key_score(column.name)
         repeats = records / keys
@@ -167,13 +159,11 @@ def guess_value(columns: Mapping[str, SampleColumn], taken: set[str]) -> str | N
     """
     ranked = []
     for position, column in enumerate(columns.values()):
-        if not column.is_number or column.name in taken or not column.has_values:
+        if not column.is_number or column.name in taken or is_identifier(column.name):
             continue
-        distinct = pc.count_distinct(column.texts).as_py()
-        if is_identifier(column.name) or distinct < 2:
-            continue
-        is_fraction = column.type not in NUMBERS or column.type == "double"
-        ranked.append((is_money(column.name), is_fraction, -position, column.name))
+        if pc.count_distinct(column.texts).as_py() >= 2:
+            is_fraction = column.type != "bigint"
+            ranked.append((is_money(column.name), is_fraction, -position, column.name))
     return max(ranked)[-1] if ranked else None
 
 
@@ -183,13 +173,12 @@ def as_times(option: str, column: SampleColumn, zone: str | None = None) -> Samp
     Raises:
         ValueError: Most values are no times.
     """
-    count = len(column.texts) - column.nulls
+    first, last = _LIKELY_YEARS
     for kind in ("timestamp", *EPOCHS):
-        times = instants(column.texts, kind)
-        years = times.us / YEAR_US + 1970
-        likely = times.is_time & (years >= 1980) & (years < 2100)
-        if count and np.sum(likely) > count / 2:
-            return column.as_type(kind, zone if kind == "timestamp" else None)
+        found = column.as_type(kind, zone if kind == "timestamp" else None)
+        likely = (found.known_times >= first) & (found.known_times < last)
+        if likely.sum() > (len(column.texts) - column.texts.null_count) / 2:
+            return found
     raise ValueError(
         f"{option}: {column.name!r} must hold times (ISO 8601 such as 2013-03-08T10:15:00Z, or "
         "numbers since 1970 of the years 1980 to 2099), and holds values such as "
@@ -199,4 +188,4 @@ def as_times(option: str, column: SampleColumn, zone: str | None = None) -> Samp
 
 def _is_usable(column: SampleColumn) -> bool:
     """Whether nearly all records have a value."""
-    return column.has_values and column.nulls <= len(column.texts) * _MOST_NULLS
+    return column.has_values and column.texts.null_count <= len(column.texts) * _MOST_NULLS

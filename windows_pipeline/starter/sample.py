@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,15 +15,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.starter.files import SampleFile, SampleFiles
+from windows_pipeline.starter.files import COMPRESSED, SampleFiles
 from windows_pipeline.starter.instants import connected, micros_of
 from windows_pipeline.text.instants import EPOCH_DAY
 
 MOST_RECORDS = 200_000
-UTF_8 = "utf-8"
 _MOST_COLUMNS = 1_000
-_ENCODINGS = {"iso8859-1": "latin-1"}
-"""DuckDB's names of encodings that are other than Python's."""
 _DELIMITERS = b",;\t|"
 _LONGEST_HEADER = 1 << 20
 _FILE = "the file of a record"
@@ -37,6 +35,9 @@ _NATIVES = {
 """A pipeline's types, by DuckDB's types of Parquet columns."""
 _LOOKED_AT = ("VARCHAR", "UBIGINT")
 """Types of Parquet columns whose values must be looked at."""
+Verdict = dict[str | None, tuple[int, str]]
+"""What the reader of a run says of a sample: by reason the number of records that it rejects, and
+the text of one, the most frequent first; None is the reason of those that it accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +98,20 @@ class _Query:
 _NOTHING = _Query("SELECT NULL WHERE false", (), {})
 
 
-def read_sample(files: SampleFiles, most: int = MOST_RECORDS, encoding: str = UTF_8) -> Sample:
+def read_sample(files: SampleFiles, most: int = MOST_RECORDS) -> Sample:
     """Reads the first records of a sample.
 
     Args:
         files: The files.
         most: The most records to read.
-        encoding: The encoding of CSV files.
 
     Raises:
         ValueError: No record can be read, or the files have no header or too many columns.
     """
     with _readable(files), connected() as database:
-        match files.format:
-            case "csv":
-                query = _csv_query(database, files, encoding)
-            case "parquet":
-                query = _parquet_query(database, files)
-            case _:
-                query = _json_query(database, files, most)
+        query = {"csv": _csv_query, "jsonl": _json_query, "parquet": _parquet_query}[files.format](
+            database, files
+        )
         table = database.sql(f"{query.text} LIMIT {most + 1}").to_arrow_table()
     taken = table.slice(0, most)
     if not taken.num_rows:
@@ -128,7 +124,7 @@ def read_sample(files: SampleFiles, most: int = MOST_RECORDS, encoding: str = UT
     return Sample(
         columns=dict(zip(query.names, texts, strict=True)),
         natives=query.natives,
-        day=_days(files.files, taken.column(taken.num_columns - 1)),
+        day=_days(files, taken.column(taken.num_columns - 1)),
         is_share=table.num_rows > most,
         repeated=tuple(name for name, count in counts.items() if count > 1),
         delimiter=query.delimiter,
@@ -153,15 +149,15 @@ def _readable(files: SampleFiles) -> Iterator[None]:
         ) from None
 
 
-def _csv_query(database: duckdb.DuckDBPyConnection, files: SampleFiles, encoding: str) -> _Query:
+def _csv_query(database: duckdb.DuckDBPyConnection, files: SampleFiles) -> _Query:
     """Returns the query of CSV files, whose delimiter DuckDB finds."""
-    filled = [file for file in files.files if file.size_bytes]
+    filled = [file for file in files.files if file.stat().st_size]
     if not filled:
         return _NOTHING
     for file in filled:
-        _require_header(files, file, encoding)
-    first = _literal(_escaped(filled[0].path))
-    form = f"encoding = {_literal(_ENCODINGS.get(encoding, encoding))}, ignore_errors = true"
+        _require_header(files, file)
+    first = _literal(glob.escape(str(filled[0])))
+    form = "ignore_errors = true"
     delimiter, quote, has_header, count = database.execute(
         f"SELECT Delimiter, Quote, HasHeader, len(Columns) FROM sniff_csv({first}, {form})"  # noqa: S608
     ).fetchall()[0]
@@ -181,25 +177,24 @@ def _csv_query(database: duckdb.DuckDBPyConnection, files: SampleFiles, encoding
     return _Query(text, names, {}, delimiter)
 
 
-def _require_header(files: SampleFiles, file: SampleFile, encoding: str) -> None:
-    """Requires a header of text with few names, for each of 30,000 of which DuckDB takes long.
+def _require_header(files: SampleFiles, file: Path) -> None:
+    """Requires a header in UTF-8 with few names, for each of 30,000 of which DuckDB takes long.
 
     Raises:
-        ValueError: The first line is no text of the encoding, or has too many names.
+        ValueError: The first line is no UTF-8, or has too many names.
     """
-    with gzip.open(file.path) if file.is_compressed else file.path.open("rb") as stream:
+    with gzip.open(file) if file.suffix == COMPRESSED else file.open("rb") as stream:
         try:
             line = stream.readline(_LONGEST_HEADER)
         except (EOFError, OSError):
             return  # no gzip: an error of DuckDB says so
     try:
-        line.decode(encoding)
+        line.decode()
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{file.path}: the header must be {encoding.upper()}, but has the byte "
-            f"0x{line[error.start]:02x} after {line[: error.start][-40:]!r}; convert the file to "
-            "UTF-8 (a pipeline reads other encodings, by 'encoding' in its source, but its sample "
-            "must be UTF-8)"
+            f"{file}: the header must be UTF-8, but has the byte 0x{line[error.start]:02x} after "
+            f"{line[: error.start][-40:]!r}; convert the file to UTF-8 (a pipeline reads other "
+            "encodings, by 'encoding' in its source, but its sample must be UTF-8)"
         ) from None
     _require_few_columns(files, max(line.count(delimiter) for delimiter in _DELIMITERS))
 
@@ -213,7 +208,7 @@ def _require_few_columns(files: SampleFiles, delimiters: int) -> None:
         )
 
 
-def _json_query(database: duckdb.DuckDBPyConnection, files: SampleFiles, most: int) -> _Query:
+def _json_query(database: duckdb.DuckDBPyConnection, files: SampleFiles) -> _Query:
     """Returns the query of the fields of JSON objects; other lines are left out."""
     objects = (
         f"FROM read_ndjson_objects({_paths(files.files)}, ignore_errors = true, "
@@ -221,7 +216,7 @@ def _json_query(database: duckdb.DuckDBPyConnection, files: SampleFiles, most: i
     )
     numbered = f"SELECT json_keys(json) AS names, row_number() OVER () AS line {objects}"
     found = database.execute(
-        f"SELECT names FROM ({numbered} LIMIT {most}) GROUP BY names ORDER BY min(line)"  # noqa: S608
+        f"SELECT names FROM ({numbered} LIMIT {MOST_RECORDS}) GROUP BY names ORDER BY min(line)"  # noqa: S608
     ).fetchall()
     names = [*dict.fromkeys(chain.from_iterable(names for (names,) in found))]
     if not names:
@@ -255,23 +250,17 @@ def _native(kind: str) -> str:
     return kind.lower() if kind.startswith("DECIMAL") else _NATIVES.get(kind, "string")
 
 
-def _days(files: Sequence[SampleFile], paths: pa.ChunkedArray) -> np.ndarray:
+def _days(files: SampleFiles, paths: pa.ChunkedArray) -> np.ndarray:
     """Returns the day folder of each record, in days since 1970."""
-    by_path = {str(file.path): file.day for file in files}
     encoded = paths.combine_chunks().dictionary_encode()
-    days = [by_path[path] for path in encoded.dictionary.to_pylist()]
-    numbers = np.array([(day - EPOCH_DAY).days if day else 0 for day in days], np.int64)
+    days = [files.day_of(Path(path)) or EPOCH_DAY for path in encoded.dictionary.to_pylist()]
+    numbers = np.array([(day - EPOCH_DAY).days for day in days], np.int64)
     found: np.ndarray = numbers[np.asarray(encoded.indices)]
     return found
 
 
-def _paths(files: Sequence[SampleFile]) -> str:
-    return f"[{', '.join(_literal(_escaped(file.path)) for file in files)}]"
-
-
-def _escaped(path: Path) -> str:
-    """A path in which DuckDB finds no pattern."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
+def _paths(files: Sequence[Path]) -> str:
+    return f"[{', '.join(_literal(glob.escape(str(file))) for file in files)}]"
 
 
 def _pointer(name: str) -> str:

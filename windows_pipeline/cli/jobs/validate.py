@@ -24,11 +24,9 @@ def validate(
 ) -> None:
     """Reads pipeline files and says what is wrong with them.
 
-    Warns of a source folder that does not exist yet, and of declared columns that do not fit
-    the newest landed records.
+    Warns of a source folder that does not exist yet.
     """
     from windows_pipeline.config import ConfigError, folder_problem, load_files, load_folder
-    from windows_pipeline.starter.declared_columns import column_warnings
 
     if files:
         loaded = load_files(map(_file_of, files), _modules())
@@ -47,9 +45,8 @@ def validate(
             if problem is not None and problem.refused:
                 refused.append(problem.text)
                 continue
-            warnings = [] if problem is None else [problem.text]
-            for text in (*warnings, *column_warnings(file, pipeline.source, landing)):
-                say("warning", text)
+            if problem is not None:
+                say("warning", problem.text)
         CONSOLE.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
     if refused:
         raise ConfigError(refused)

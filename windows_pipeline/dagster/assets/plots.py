@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date
+from functools import partial
 from logging import getLogger
 
 import dagster as dg
@@ -14,61 +15,49 @@ from windows_pipeline.dagster.assets.metadata import ExtraMetadata, Metadata
 from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
 from windows_pipeline.query.tables.readable import OpenTable
 from windows_pipeline.query.tables.spark import SparkTables
-from windows_pipeline.report.day_plots import SourcePlots, WindowPlots
+from windows_pipeline.report.day_plots import Drawn, alert_plot, lateness_plot, size_plot
 from windows_pipeline.settings import Settings
 
-_Drawn = Callable[[date], str]
 _LOG = getLogger(__name__)
 
 
 def lateness_plots(pipeline: Pipeline, settings: Settings) -> ExtraMetadata:
     """A function that draws how late each day's records came."""
-
-    def opened(open_table: OpenTable) -> _Drawn:
-        return SourcePlots(pipeline, settings.warehouse, open_table).lateness
-
-    return _plots("lateness", opened)
+    return _plots("lateness", partial(lateness_plot, pipeline, settings.warehouse))
 
 
 def size_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
     """A function that draws the windows that each day closed by their number of records."""
-
-    def opened(open_table: OpenTable) -> _Drawn:
-        return WindowPlots(pipeline, windows_name, settings.warehouse, open_table).sizes
-
+    opened = partial(size_plot, pipeline, windows_name, settings.warehouse)
     return _plots("records_a_window", opened)
 
 
 def alert_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
     """A function that draws, for keys with alerts, the windows that each day closed."""
-
-    def opened(open_table: OpenTable) -> _Drawn:
-        return WindowPlots(pipeline, windows_name, settings.warehouse, open_table).alerts
-
-    return _plots("plot", opened)
+    return _plots("plot", partial(alert_plot, pipeline, windows_name, settings.warehouse))
 
 
-def _plots(name: str, opened: Callable[[OpenTable], _Drawn]) -> ExtraMetadata:
+def _plots(name: str, opened: Callable[[OpenTable], Drawn]) -> ExtraMetadata:
     """Draws each day; only the last day if Spark must open the table, as that takes Spark jobs."""
 
     def made(spark: SparkSession, days: Sequence[date]) -> dict[date, Metadata]:
         last = sorted(days)[-1:]
         try:
-            local = opened(LocalTable)
-            return {day: {name: _value(local, day)} for day in days}
-        except UnreadableTableError as error:
-            if isinstance(error, NoTableError):
-                return {day: {name: _not_drawn(error)} for day in last}
-        try:
-            by_spark = opened(SparkTables(spark))
-            return {day: {name: _value(by_spark, day)} for day in last}
-        except UnreadableTableError as error:
+            try:
+                drawn = opened(LocalTable)
+                return {day: {name: _value(drawn, day)} for day in days}
+            except NoTableError:
+                raise
+            except UnreadableTableError:
+                drawn = opened(SparkTables(spark))
+                return {day: {name: _value(drawn, day)} for day in last}
+        except Exception as error:  # noqa: BLE001  the tables hold the results, without a plot too
             return {day: {name: _not_drawn(error)} for day in last}
 
     return made
 
 
-def _value(drawn: _Drawn, day: date) -> dg.MetadataValue:
+def _value(drawn: Drawn, day: date) -> dg.MetadataValue:
     """A day's plot, or why there is none.
 
     Raises:
@@ -78,7 +67,7 @@ def _value(drawn: _Drawn, day: date) -> dg.MetadataValue:
         return dg.MetadataValue.md(drawn(day))
     except UnreadableTableError:
         raise
-    except Exception as error:  # noqa: BLE001  the tables hold the results, without a plot too
+    except Exception as error:  # noqa: BLE001  one day's damage leaves the other days' plots
         return _not_drawn(error)
 
 
