@@ -12,8 +12,6 @@ from pyspark.sql import functions as F
 
 from tests.support.pipelines import DAYS, Project, day
 from windows_pipeline.incremental.alerts import standing
-from windows_pipeline.query.tables.spark import SparkTables
-from windows_pipeline.report.day_plots import SourcePlots, WindowPlots
 from windows_pipeline.report.gather import PipelineReport, read_report
 from windows_pipeline.report.page import report_page
 from windows_pipeline.storage.instants import timestamp_to_ms
@@ -87,21 +85,6 @@ def test_numbers_are_those_of_the_tables(
     assert (raw_table.rows, raw_table.last_day) == (len(times), day(DAYS))
     page = report_page(read, datetime.now(UTC))
     ET.XML(page.partition("\n")[2])
-
-
-def test_plots_of_a_day_are_the_same_with_spark(full_run: Project, spark: SparkSession) -> None:
-    """For tables that only Spark reaches."""
-    warehouse = full_run.settings.warehouse
-    tables = SparkTables(spark)
-    of_source = [
-        SourcePlots(full_run.pipeline, warehouse, *how).lateness(day(2)) for how in ((), (tables,))
-    ]
-    assert of_source[0] == of_source[1]
-    local, by_spark = (
-        WindowPlots(full_run.pipeline, "hourly", warehouse, *how) for how in ((), (tables,))
-    )
-    assert local.sizes(day(2)) == by_spark.sizes(day(2))
-    assert local.alerts(day(2)) == by_spark.alerts(day(2))
 
 
 def ms(instant: datetime) -> int:

@@ -14,7 +14,6 @@ from windows_pipeline.query.stored_window import WATERMARK, FoundWindows
 from windows_pipeline.query.tables.arrival_days import Watermarks, log_parts
 from windows_pipeline.query.tables.keys import KEY, in_order
 from windows_pipeline.query.tables.local import LocalTable
-from windows_pipeline.query.tables.readable import OpenTable
 from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import (
     TableSpec,
@@ -78,7 +77,6 @@ class PinnedWindows:
         *,
         version: int | None,
         most_rows: int,
-        open_table: OpenTable = LocalTable,
     ) -> None:
         """Opens the table.
 
@@ -90,7 +88,6 @@ class PinnedWindows:
             which: Which windows they are.
             version: The table's version; None for the newest.
             most_rows: How many rows of the table to have in memory at a time.
-            open_table: Opens tables; without Spark by default.
 
         Raises:
             NoTableError: The table does not exist.
@@ -98,10 +95,9 @@ class PinnedWindows:
             UnreadableTableError: Only Spark can read the table, or has no such
                 version.
         """
-        self.table = open_table(spec, version)
+        self.table = LocalTable(spec, version)
         self._windows, self._which, self._most_rows = windows, which, most_rows
-        log = source_tables(pipeline, warehouse).arrival_log
-        self._watermarks = Watermarks(log_parts(log, open_table))
+        self._watermarks = Watermarks(log_parts(source_tables(pipeline, warehouse).arrival_log))
 
     def found(self, wanted: Wanted, *, backward: bool = False) -> FoundWindows:
         """The windows that are wanted, in the order of key, start and end, or in the reverse.

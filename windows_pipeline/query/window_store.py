@@ -166,19 +166,12 @@ class WindowStore(PinnedStore):
         fired = firing_tables(self._pipeline, self._name, self._warehouse)
         firings: tuple[StoredWindow, ...] = ()
         if fired is not None and self._which != "firings":
-            store = type(self)(
-                self._pipeline,
-                self._name,
-                self._warehouse,
-                "firings",
-                open_table=self._open_table,
-            )
+            store = type(self)(self._pipeline, self._name, self._warehouse, "firings")
             firings = tuple(store._pinned.found(wanted))  # noqa: SLF001  another store of the class
         elif fired is not None:
             firings = tuple(self._pinned.found(wanted))
         tables = window_tables(self._pipeline, self._name, self._warehouse)
-        row_key = self._windows.row_key
-        corrections = corrections_in(tables.corrections, wanted, row_key, self._open_table)
+        corrections = corrections_in(tables.corrections, wanted, self._windows.row_key)
         return WindowHistory(firings, corrections)
 
     def bounded(self, key: object, first: datetime, last: datetime) -> tuple[StoredWindow, ...]:
@@ -219,10 +212,7 @@ class WindowStore(PinnedStore):
             UnreadableTableError: Only Spark can read the table alerts.
             ValueError: No alert has the id, several have, or the window is not there any more.
         """
-        names = [self._name]
-        found = alert_named(
-            alert, "alert", self._pipeline, self._warehouse, names, self._open_table
-        )
+        found = alert_named(alert, "alert", self._pipeline, self._warehouse, [self._name])
         return self.window_of(found)
 
     def window_of(self, alert: FoundAlert) -> StoredWindow:

@@ -14,7 +14,6 @@ from windows_pipeline.query.episodes import Episode, read_episodes
 from windows_pipeline.query.records.record_times import RecordTimes
 from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, watermark_after_ms
 from windows_pipeline.query.tables.local import LocalTable
-from windows_pipeline.query.tables.readable import OpenTable, ReadableTable
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import caught_text, read_lateness, read_sizes
 from windows_pipeline.report.strips import strip_of_day
@@ -25,17 +24,9 @@ from windows_pipeline.windows import has_silences
 class SourcePlots:
     """Plots of a pipeline's records, as pictures in Markdown."""
 
-    def __init__(
-        self, pipeline: Pipeline, warehouse: str, open_table: OpenTable = LocalTable
-    ) -> None:
-        """Takes what the plots are of.
-
-        Args:
-            pipeline: The pipeline.
-            warehouse: The folder of all tables.
-            open_table: Opens tables, each once, at its newest version.
-        """
-        self._pipeline, self._open = pipeline, open_table
+    def __init__(self, pipeline: Pipeline, warehouse: str) -> None:
+        """Takes the pipeline and the folder of all tables; each is opened once."""
+        self._pipeline = pipeline
         self._tables = source_tables(pipeline, warehouse)
 
     def lateness(self, day: date) -> str:
@@ -54,26 +45,19 @@ class SourcePlots:
         )
 
     @cached_property
-    def _raw(self) -> ReadableTable:
-        return self._open(self._tables.raw_events)
+    def _raw(self) -> LocalTable:
+        return LocalTable(self._tables.raw_events)
 
     @cached_property
     def _times(self) -> RecordTimes:
-        return RecordTimes(self._pipeline, log_parts(self._tables.arrival_log, self._open), 0)
+        return RecordTimes(self._pipeline, log_parts(self._tables.arrival_log), 0)
 
 
 class WindowPlots:
     """Plots of a definition's windows, as pictures in Markdown."""
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        windows_name: str,
-        warehouse: str,
-        open_table: OpenTable = LocalTable,
-    ) -> None:
+    def __init__(self, pipeline: Pipeline, windows_name: str, warehouse: str) -> None:
         """Takes what the plots are of; see `SourcePlots`."""
-        self._open = open_table
         self._windows = pipeline.windows[windows_name]
         self._numbers = numeric_columns(pipeline, self._windows)
         self._tables = window_tables(pipeline, windows_name, warehouse)
@@ -119,17 +103,17 @@ class WindowPlots:
             yield strip_of_day(self._final, self._alerts, episode, measure, day, closed_ms)
 
     @cached_property
-    def _final(self) -> ReadableTable:
-        return self._open(self._tables.final_windows)
+    def _final(self) -> LocalTable:
+        return LocalTable(self._tables.final_windows)
 
     @cached_property
     def _log(self) -> tuple[LogPart, ...]:
-        return log_parts(self._arrival_log, self._open)
+        return log_parts(self._arrival_log)
 
     @cached_property
-    def _alerts(self) -> ReadableTable:
-        return self._open(self._tables.alerts)
+    def _alerts(self) -> LocalTable:
+        return LocalTable(self._tables.alerts)
 
     @cached_property
-    def _episodes(self) -> ReadableTable:
-        return self._open(self._tables.episodes)
+    def _episodes(self) -> LocalTable:
+        return LocalTable(self._tables.episodes)

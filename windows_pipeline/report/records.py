@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from windows_pipeline.plots.bars import COUNTS, LATENESS_MS, Bars, bars_of
 from windows_pipeline.query.records.record_times import RecordTimes
-from windows_pipeline.query.tables.readable import ReadableTable
+from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.report.words import rounded_up
 
@@ -57,7 +57,7 @@ class Counted:
 
 
 def read_lateness(
-    raw: ReadableTable,
+    raw: LocalTable,
     times: RecordTimes,
     days: Collection[date],
     graces_ms: Sequence[int] = (),
@@ -89,7 +89,7 @@ def read_lateness(
 
 
 def read_sizes(
-    final: ReadableTable, days: Collection[date], most: int = MOST_ROWS
+    final: LocalTable, days: Collection[date], most: int = MOST_ROWS
 ) -> tuple[Bars, date | None]:
     """The closed windows by number of records; and the first day read, None if all were read."""
     reader = _Newest(final, days, ["record_count"], most)
@@ -100,7 +100,7 @@ def read_sizes(
 
 
 def count_by(
-    table: ReadableTable, column: str, days: Collection[date], most: int = MOST_ROWS
+    table: LocalTable, column: str, days: Collection[date], most: int = MOST_ROWS
 ) -> Counted:
     """How many rows of some arrival days have each value of a column of texts."""
     reader = _Newest(table, days, [column], most)
@@ -124,7 +124,7 @@ class _Newest:
     """The rows of a table, some at a time, the newest arrival day first."""
 
     def __init__(
-        self, table: ReadableTable, days: Collection[date], columns: Sequence[str], most: int
+        self, table: LocalTable, days: Collection[date], columns: Sequence[str], most: int
     ) -> None:
         self._table, self._columns, self._most = table, columns, most
         self._days = sorted(set(days) & table.days, reverse=True)

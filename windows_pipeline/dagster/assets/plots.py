@@ -11,9 +11,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.metadata import ExtraMetadata, Metadata
-from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
-from windows_pipeline.query.tables.readable import OpenTable
-from windows_pipeline.query.tables.spark import SparkTables
+from windows_pipeline.query.tables.local import UnreadableTableError
 from windows_pipeline.report.day_plots import SourcePlots, WindowPlots
 from windows_pipeline.settings import Settings
 
@@ -23,47 +21,30 @@ _LOG = getLogger(__name__)
 
 def lateness_plots(pipeline: Pipeline, settings: Settings) -> ExtraMetadata:
     """A function that draws how late each day's records came."""
-
-    def opened(open_table: OpenTable) -> _Drawn:
-        return SourcePlots(pipeline, settings.warehouse, open_table).lateness
-
-    return _plots("lateness", opened)
+    return _plots("lateness", lambda: SourcePlots(pipeline, settings.warehouse).lateness)
 
 
 def size_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
     """A function that draws the windows that each day closed by their number of records."""
-
-    def opened(open_table: OpenTable) -> _Drawn:
-        return WindowPlots(pipeline, windows_name, settings.warehouse, open_table).sizes
-
-    return _plots("records_a_window", opened)
+    of_windows = (pipeline, windows_name, settings.warehouse)
+    return _plots("records_a_window", lambda: WindowPlots(*of_windows).sizes)
 
 
 def alert_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
     """A function that draws, for keys with alerts, the windows that each day closed."""
-
-    def opened(open_table: OpenTable) -> _Drawn:
-        return WindowPlots(pipeline, windows_name, settings.warehouse, open_table).alerts
-
-    return _plots("plot", opened)
+    of_windows = (pipeline, windows_name, settings.warehouse)
+    return _plots("plot", lambda: WindowPlots(*of_windows).alerts)
 
 
-def _plots(name: str, opened: Callable[[OpenTable], _Drawn]) -> ExtraMetadata:
-    """Draws each day; only the last day if Spark must open the table, as that takes Spark jobs."""
+def _plots(name: str, opened: Callable[[], _Drawn]) -> ExtraMetadata:
+    """Draws each day; where a table can't be read, the last day says why."""
 
-    def made(spark: SparkSession, days: Sequence[date]) -> dict[date, Metadata]:
-        last = sorted(days)[-1:]
+    def made(_spark: SparkSession, days: Sequence[date]) -> dict[date, Metadata]:
+        drawn = opened()
         try:
-            local = opened(LocalTable)
-            return {day: {name: _value(local, day)} for day in days}
+            return {day: {name: _value(drawn, day)} for day in days}
         except UnreadableTableError as error:
-            if isinstance(error, NoTableError):
-                return {day: {name: _not_drawn(error)} for day in last}
-        try:
-            by_spark = opened(SparkTables(spark))
-            return {day: {name: _value(by_spark, day)} for day in last}
-        except UnreadableTableError as error:
-            return {day: {name: _not_drawn(error)} for day in last}
+            return {max(days): {name: _not_drawn(error)}}
 
     return made
 

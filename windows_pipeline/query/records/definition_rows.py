@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
 import pyarrow as pa
 
-from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.config import Pipeline, Source, Windows
 from windows_pipeline.query.tables.arrow_values import booleans, integer, text
 from windows_pipeline.query.tables.keys import KEY, KeyColumn, KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
-from windows_pipeline.query.tables.readable import RowFilter
 from windows_pipeline.query.tables.wanted import Span, Wanted
 
+RowFilter = Callable[[pa.Table, Windows, Source], list[bool]]
+"""Says of each row of raw_events whether it passes a definition's filter (rule A9)."""
 _EVENT_TIME = "event_time"
 
 

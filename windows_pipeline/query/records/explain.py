@@ -18,7 +18,7 @@ from windows_pipeline.query.records.absent_records import (
     rejected_records,
     skipped_files,
 )
-from windows_pipeline.query.records.definition_rows import DefinitionRows
+from windows_pipeline.query.records.definition_rows import DefinitionRows, RowFilter
 from windows_pipeline.query.records.explained import ExplainedRecord, Explanation, Fate
 from windows_pipeline.query.records.record_times import MetTimes, RecordTimes
 from windows_pipeline.query.records.window_records import records_of_window
@@ -29,7 +29,6 @@ from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.arrow_values import microseconds, python_rows
 from windows_pipeline.query.tables.keys import KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
-from windows_pipeline.query.tables.readable import RowFilter
 from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
 from windows_pipeline.text.instants import epoch_ms, instant_of, time_text

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.records.arrived_records import ARRIVAL, ArrivedRecord, arrived_records
-from windows_pipeline.query.records.definition_rows import DefinitionRows
+from windows_pipeline.query.records.definition_rows import DefinitionRows, RowFilter
 from windows_pipeline.query.records.record_times import RecordTimes
 from windows_pipeline.query.records.row_records import records_of_row
 from windows_pipeline.query.stored_window import StoredWindow
@@ -19,7 +19,6 @@ from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.arrow_values import booleans, instants, microseconds
 from windows_pipeline.query.tables.keys import KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable
-from windows_pipeline.query.tables.readable import RowFilter
 from windows_pipeline.query.tables.wanted import Span
 from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows

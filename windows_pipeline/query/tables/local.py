@@ -159,7 +159,7 @@ def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
         raise UnreadableTableError(
             f"{spec.name}: without Spark, tables are read from local folders without any of "
             "%[]^|\\ in their path, and from URIs for which settings.yaml has storage_options, and "
-            f"this table lies in {location}; read it with Spark"
+            f"this table lies in {location}; set storage_options, or read it by Spark's SQL"
         )
     try:
         is_there = is_table(location)
