@@ -9,7 +9,7 @@ from typing import Any
 
 from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.query.tables.arrow_values import python_rows
-from windows_pipeline.query.tables.local import LocalTable, NoTableError
+from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage.catalog import TableSpec
 
@@ -68,9 +68,8 @@ def corrections_in(
         TableDamagedError: A file of the table is damaged.
         UnreadableTableError: Only Spark can read the table.
     """
-    try:
-        table = LocalTable(corrections)
-    except NoTableError:
+    table = LocalTable.if_there(corrections)
+    if table is None:
         return ()
     found = [
         WindowCorrection(

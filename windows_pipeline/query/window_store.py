@@ -10,6 +10,7 @@ from windows_pipeline.query.alert_ids import FoundAlert, alert_named
 from windows_pipeline.query.history import WindowHistory, corrections_in
 from windows_pipeline.query.pinned_store import PinnedStore
 from windows_pipeline.query.pinned_windows import holding, length_us
+from windows_pipeline.query.records.definition_rows import DefinitionRows
 from windows_pipeline.query.records.explain import MOST_EXPLAINED, Explainer
 from windows_pipeline.query.records.explained import Explanation
 from windows_pipeline.query.records.window_records import records_of_window
@@ -248,17 +249,16 @@ class WindowStore(PinnedStore):
         if self._which != "final":
             self._refuse("trace", "only a closed window has records that stay", "the table final")
         keys = self._one(window.key)
-        found = records_of_window(
-            self._pipeline, self._name, self._warehouse, window, keys, self._row_filter
-        )
+        rows = DefinitionRows(self._pipeline, self._name, self._warehouse, self._row_filter)
+        records, closed_at_ms = records_of_window(rows, window, keys)
         history = self.history(window.key, window.start)
         row = {name: window.other[name] for name in self._windows.row_key}
         before, after = self._beside(keys, window)
         return WindowTrace(
             window,
             self._row(keys, window),
-            found.records,
-            found.closed_at_ms,
+            records,
+            closed_at_ms,
             before,
             after,
             tuple(each for each in history.firings if each.end == window.end),

@@ -150,9 +150,8 @@ def _of_windows(
 ) -> WindowsReport:
     windows = pipeline.windows[state.name]
     tables = window_tables(pipeline, state.name, warehouse)
-    try:
-        final = LocalTable(tables.final_windows)
-    except NoTableError:
+    final = LocalTable.if_there(tables.final_windows)
+    if final is None:
         return WindowsReport(state.name, windows, state)
     sizes, sizes_from = read_sizes(final, days)
     episodes: Episodes | None = None
@@ -206,10 +205,8 @@ def _around(
 
 
 def _opened_count(spec: TableSpec, column: str, days: Sequence[date]) -> Counted | None:
-    try:
-        return count_by(LocalTable(spec), column, days)
-    except NoTableError:
-        return None
+    table = LocalTable.if_there(spec)
+    return None if table is None else count_by(table, column, days)
 
 
 def _arrived(log: Sequence[LogPart], days: Sequence[date]) -> tuple[tuple[int, int], ...]:

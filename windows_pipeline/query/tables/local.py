@@ -68,6 +68,14 @@ class LocalTable:
         self.schema = self._rows.schema
         self.properties: Mapping[str, str] = self._table.metadata().configuration
 
+    @classmethod
+    def if_there(cls, spec: TableSpec) -> LocalTable | None:
+        """Opens a table at its newest version; None if it does not exist yet."""
+        try:
+            return cls(spec)
+        except NoTableError:
+            return None
+
     @property
     def key(self) -> KeyColumn:
         """The table's key column."""
