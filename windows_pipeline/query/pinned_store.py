@@ -9,15 +9,12 @@ from typing import NoReturn, Self, get_args
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.declared import declared_windows
-from windows_pipeline.query.pinned_windows import PinnedWindows, Which, table_of
+from windows_pipeline.query.pinned_windows import MOST_ROWS, PinnedWindows, Which
 from windows_pipeline.query.records.definition_rows import RowFilter
 from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.query.tables.keys import KeyColumn, KeyRange
 from windows_pipeline.query.tables.wanted import Span
 from windows_pipeline.windows import SessionWindows
-
-_MOST_ROWS = 250_000
-"""How many rows of a table are in memory at a time, unless one key has more sessions."""
 
 
 class PinnedStore:
@@ -31,7 +28,7 @@ class PinnedStore:
         table: Which = "final",
         *,
         version: int | None = None,
-        most_rows: int = _MOST_ROWS,
+        most_rows: int = MOST_ROWS,
         row_filter: RowFilter | None = None,
     ) -> None:
         """Opens the table of a pipeline's windows; `open` finds the pipeline by its name.
@@ -66,13 +63,6 @@ class PinnedStore:
         self._which = table
         self._most_rows = most_rows
         self._row_filter = row_filter
-        spec = table_of(pipeline, windows_name, warehouse, table)
-        if spec is None:
-            raise ValueError(
-                f"table: windows {pipeline.name}/{windows_name} must have a trigger for "
-                "'firings', but have none; use final or current"
-            )
-        self._spec = spec
         self._pinned = self._opened(version)
 
     @classmethod
@@ -131,9 +121,7 @@ class PinnedStore:
         Raises:
             NoTableError: The table does not exist.
             SettingsError: settings.yaml is not as it must be.
-            TableDamagedError: A file of the table is damaged.
-            UnreadableTableError: Only Spark can read the table, or has no such
-                version.
+            UnreadableTableError: Only Spark can read the table, or has no such version.
             ValueError: There is no such pipeline, or it has no such windows.
         """
         # Imported by name, as stores must also work where pyspark is not installed.
@@ -144,7 +132,7 @@ class PinnedStore:
     @property
     def name(self) -> str:
         """The table's name: `flights/hourly/final_windows`."""
-        return self._spec.name
+        return self._pinned.table.spec.name
 
     @property
     def version(self) -> int:
@@ -180,15 +168,8 @@ class PinnedStore:
         self._pinned = self._opened(None)
 
     def _opened(self, version: int | None) -> PinnedWindows:
-        return PinnedWindows(
-            self._pipeline,
-            self._windows,
-            self._warehouse,
-            self._spec,
-            self._which,
-            version=version,
-            most_rows=self._most_rows,
-        )
+        of_windows = (self._pipeline, self._name, self._warehouse, self._which)
+        return PinnedWindows(*of_windows, version, self._most_rows)
 
     def _one(self, key: object) -> KeyRange:
         return self.key.one(key, "key")
@@ -201,7 +182,7 @@ class PinnedStore:
         return self.key.between(first, last)
 
     def _refuse(self, method: str, reason: str, right: str) -> NoReturn:
-        raise ValueError(f"{method} does not fit {self._spec.name}: {reason}; use {right}")
+        raise ValueError(f"{method} does not fit {self.name}: {reason}; use {right}")
 
     def _span(self, *bounds: tuple[str, datetime | None]) -> Span:
         """Two instants by the names of their arguments; None means no bound."""

@@ -229,7 +229,7 @@ class WindowStore(PinnedStore):
                 return each
         by = "" if alert.retracted_by is None else f"; correction {alert.retracted_by} retracted it"
         raise ValueError(
-            f"{self._spec.name}: the window of alert {alert.id} must be there, but is not{by}. To "
+            f"{self.name}: the window of alert {alert.id} must be there, but is not{by}. To "
             f"see what was corrected, read the table corrections of {self._name}"
         )
 
@@ -327,7 +327,7 @@ class WindowStore(PinnedStore):
             if [each.other[name] for name in names] == own:
                 return found.to_arrow().slice(index, 1)
         raise ValueError(
-            f"window: must be of {self._spec.name} at version {self.version}, and no window of key "
+            f"window: must be of {self.name} at version {self.version}, and no window of key "
             f"{window.key!r} goes from {window.start} to {window.end}; ask this store for it"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from itertools import islice
@@ -29,13 +30,12 @@ from windows_pipeline.query.tables.arrow_values import microseconds, python_rows
 from windows_pipeline.query.tables.keys import KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted import Span, Wanted
-from windows_pipeline.storage.catalog import TableSpec, window_tables
+from windows_pipeline.storage.catalog import window_tables
 from windows_pipeline.text.instants import epoch_ms, instant_of, time_text
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
 _ORDER = ("event_time", *ARRIVAL)
 _Arrival = tuple[date, str, int]
-_MOST_ROWS = 250_000
 MOST_EXPLAINED = 20
 """How many records are explained by default."""
 _NOT_YET = ": its first window was closed when it arrived, and no open window holds it"
@@ -66,7 +66,9 @@ class Explainer:
         self._rows = DefinitionRows(pipeline, windows_name, warehouse, row_filter)
         tables = window_tables(pipeline, windows_name, warehouse)
         self._late = LocalTable.if_there(tables.late_records)
-        self._current = self._pinned(tables.keyed_windows)
+        self._current: PinnedWindows | None = None
+        with suppress(NoTableError):
+            self._current = PinnedWindows(pipeline, windows_name, warehouse, "current")
 
     def parsed_key(self, text: str, argument: str) -> object:
         """The key that a text of a command line stands for; see `KeyColumn.parsed`.
@@ -141,20 +143,6 @@ class Explainer:
             through=through if through in days else None,
             waits_for=next_day,
         )
-
-    def _pinned(self, spec: TableSpec) -> PinnedWindows | None:
-        try:
-            return PinnedWindows(
-                self._pipeline,
-                self._windows,
-                self._warehouse,
-                spec,
-                "current",
-                version=None,
-                most_rows=_MOST_ROWS,
-            )
-        except NoTableError:
-            return None
 
     def _records(self, rows: pa.Table) -> Iterator[ExplainedRecord]:
         met, passes = self._rows.times.of(rows), self._rows.passes(rows)
