@@ -51,7 +51,7 @@ def test_lateness_is_what_each_record_met(
     draw = random.Random(42)
     seen = 0
     for day in (0, 1, 2):
-        rows = []
+        rows: list[dict[str, object]] = []
         for _ in range(200):
             event, ahead = draw.randrange(0, 40), draw.randrange(0, 5)
             # A micro-batch that the log lacks is not in the tables' results yet.
