@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from tests.support.command_line import call
 from tests.support.pipelines import DAYS, SHORT_GRACE, Project, day
 from windows_pipeline.jobs.days.runs import run_days, runs_to_do
-from windows_pipeline.query.records.trace_by_spark import records_of_alert
+from windows_pipeline.query import WindowStore
 from windows_pipeline.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -135,27 +135,12 @@ def test_trace_lists_exactly_the_records_of_the_window(
     alert = alerts.orderBy(F.desc("record_count"), "window_end", "key", "rule").first()
     assert alert is not None
     end = alert.window_end.astimezone(UTC)
-    records = records_of_alert(
-        spark, in_project.settings, in_project.pipeline, "hourly", alert.key, end
-    ).collect()
+    store = WindowStore(in_project.pipeline, "hourly", in_project.settings.warehouse)
+    (window,) = (one for one in store.bounded(alert.key, end, end) if one.end == end)
+    records = store.trace(window).records.to_pylist()
     assert len(records) == alert.record_count
-    assert {record.key for record in records} == {alert.key}
-    assert records[0].event_time == alert.first_event_time
-    assert records[-1].event_time == alert.last_event_time
-    assert end - records[0].event_time.astimezone(UTC) <= timedelta(hours=1)
-    delays = [record.dep_delay for record in records]
-    assert max(delays) == alert.max_dep_delay
-
-
-def test_an_error_names_the_window_that_does_not_exist(
-    in_project: Project, spark: SparkSession
-) -> None:
-    with pytest.raises(ValueError, match="no window of key 'EWR' ends at 1999"):
-        records_of_alert(
-            spark,
-            in_project.settings,
-            in_project.pipeline,
-            "hourly",
-            "EWR",
-            datetime(1999, 1, 1, tzinfo=UTC),
-        )
+    assert {record["key"] for record in records} == {alert.key}
+    assert records[0]["event_time"] == alert.first_event_time.astimezone(UTC)
+    assert records[-1]["event_time"] == alert.last_event_time.astimezone(UTC)
+    assert end - records[0]["event_time"] <= timedelta(hours=1)
+    assert max(record["dep_delay"] for record in records) == alert.max_dep_delay

@@ -48,7 +48,8 @@ from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_publ
 from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
-from windows_pipeline.query.records.trace_by_spark import records_of_alert
+from windows_pipeline.query import WindowStore
+from windows_pipeline.query.records.spark_filter import spark_filter
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.maintenance import maintain
 from windows_pipeline.storage.tables import source_tables
@@ -415,14 +416,17 @@ def test_a_trace_finds_the_records_of_a_window(
     )
     of_keys = {window.key: window for window in last if window.closed}
     assert set(of_keys) == set(SHOPS)
+    assert set(of_keys) == set(SHOPS)
+    evaluated = spark_filter(spark)
+    store = WindowStore(ran.pipeline, "shop_sessions", ran.settings.warehouse, row_filter=evaluated)
     for key, window in of_keys.items():
-        end = EPOCH + timedelta(milliseconds=window.end)
-        found = records_of_alert(spark, ran.settings, ran.pipeline, "shop_sessions", key, end)
+        start, end = (EPOCH + timedelta(milliseconds=ms) for ms in (window.start, window.end))
+        session = store.session(key, start, end)
+        assert session is not None
+        found = store.trace(session).records.to_pylist()
         assert sorted(
-            ((row.arrival_unit - FIRST_DAY).days, row.offset) for row in found.collect()
+            ((row["arrival_unit"] - FIRST_DAY).days, row["offset"]) for row in found
         ) == sorted((record.arrival_unit, record.offset) for record in window.records)
-        assert "k" in found.columns
-        assert "shop" not in found.columns
 
 
 SAME = ("late_records", "failed_windows", "final_windows", "alerts", "firings", "early_warnings")

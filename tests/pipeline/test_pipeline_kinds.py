@@ -57,7 +57,7 @@ from windows_pipeline.incremental.lookback import lookback_from_ms
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.query.records.trace_by_spark import records_of_alert
+from windows_pipeline.query import WindowStore
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.streaming import BatchResult, run_stream
@@ -419,15 +419,17 @@ def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSessio
     assert [name for name, row_key in broken.items() if row_key not in failing[name]] == []
 
 
-def test_trace_finds_the_records_of_a_session(ran: Ran, spark: SparkSession) -> None:
+def test_trace_finds_the_records_of_a_session(ran: Ran) -> None:
     """Rules D2, E5: also where another's records or late ones lie between its bounds."""
     last = windows_after(ran.records, ARRIVAL_UNITS - 1, DEFINITIONS["sessions"])
     window = max((one for one in last if one.closed), key=lambda one: len(one.records))
-    end = EPOCH + timedelta(milliseconds=window.end)
-    found = records_of_alert(
-        spark, ran.settings, ran.pipeline, "sessions", window.key, end
-    ).collect()
-    assert sorted(((row.arrival_unit - FIRST_DAY).days, row.offset) for row in found) == sorted(
+    store = WindowStore(ran.pipeline, "sessions", ran.settings.warehouse)
+    start, end = (EPOCH + timedelta(milliseconds=ms) for ms in (window.start, window.end))
+    session = store.session(window.key, start, end)
+    assert session is not None
+    found = store.trace(session).records.to_pylist()
+    listed = [((row["arrival_unit"] - FIRST_DAY).days, row["offset"]) for row in found]
+    assert sorted(listed) == sorted(
         (record.arrival_unit, record.offset) for record in window.records
     )
 

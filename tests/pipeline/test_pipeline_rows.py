@@ -38,7 +38,6 @@ from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query import WindowStore
-from windows_pipeline.query.records.trace_by_spark import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.windows import GracedRows
@@ -328,7 +327,7 @@ def test_broken_rows_fail_their_checks(ran: Ran, spark: SparkSession) -> None:
     assert found == {fails for fails, *_ in BREAKS}
 
 
-def test_trace_finds_the_records_of_row_windows(ran: Ran, spark: SparkSession) -> None:
+def test_trace_finds_the_records_of_row_windows(ran: Ran) -> None:
     """Rule E5: of count windows, between whose bounds others of its key may lie."""
     window = next(
         row for row in wanted_of(ran.records, "fours") if row.arrival_unit == ARRIVAL_UNITS - 1
@@ -337,11 +336,6 @@ def test_trace_finds_the_records_of_row_windows(ran: Ran, spark: SparkSession) -
     own = [one for one in in_time(ran.records, GRACE) if one.key == window.key]
     ends = [[(one.arrival_unit, one.offset) for one in own].index(row[9:]) for row in alike]
     wanted = {(one.arrival_unit, one.offset) for end in ends for one in own[end - 3 : end + 1]}
-    found = records_of_alert(
-        spark, ran.settings, ran.pipeline, "fours", window.key, instant(window.end)
-    ).collect()
-    listed = [((row.arrival_unit - FIRST_DAY).days, row.offset) for row in found]
-    assert sorted(listed) == sorted(wanted)
     store = WindowStore(ran.pipeline, "fours", ran.settings.warehouse)
     end = instant(window.end)
     alone = {

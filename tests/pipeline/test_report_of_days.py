@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -11,10 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tests.support.pipelines import Project, day
+from tests.support.pipelines import Project
 from windows_pipeline.incremental.alerts import standing
-from windows_pipeline.query.tables.spark import SparkTables
-from windows_pipeline.report.day_plots import alert_plot, lateness_plot, size_plot
 from windows_pipeline.report.gather import PipelineReport, read_report
 from windows_pipeline.report.page import report_page
 from windows_pipeline.storage.instants import timestamp_to_ms
@@ -75,18 +72,6 @@ def test_numbers_are_those_of_the_tables(
     assert (read.accepted, read.rejected) == (len(times), rejected)
     page = report_page(read, datetime.now(UTC))
     ET.XML(page.partition("\n")[2])
-
-
-def test_plots_of_a_day_are_the_same_with_spark(full_run: Project, spark: SparkSession) -> None:
-    """For tables that only Spark reaches."""
-    pipeline, warehouse = full_run.pipeline, full_run.settings.warehouse
-    tables = SparkTables(spark)
-    for opened in (
-        partial(lateness_plot, pipeline, warehouse),
-        partial(size_plot, pipeline, "hourly", warehouse),
-        partial(alert_plot, pipeline, "hourly", warehouse),
-    ):
-        assert opened()(day(2)) == opened(tables)(day(2))
 
 
 def ms(instant: datetime) -> int:

@@ -13,7 +13,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from tests.support.pipeline_texts import load_text
-from windows_pipeline.query.tables.spark import SparkTables
+from windows_pipeline.query.records.spark_filter import spark_filter
 
 COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     "n": ("bigint", pa.int64()),
@@ -73,5 +73,5 @@ def test_a_row_passes_where_the_condition_is_true(
     ]
     times = pa.array([NOON] * len(ROWS), pa.timestamp("us", "UTC"))
     rows = pa.table([*columns, pa.array(KEYS), times], [*COLUMNS, "key", "event_time"])
-    found = SparkTables(spark).passing(rows, pipeline.windows["w"], pipeline.source)
+    found = spark_filter(spark)(rows, pipeline.windows["w"], pipeline.source)
     assert [index for index, passes in enumerate(found) if passes] == passing

@@ -188,7 +188,7 @@ def test_a_table_is_opened_by_its_uri_and_storage_options(tmp_path: Path) -> Non
     folder.mkdir(parents=True)
     uri = f"{tmp_path.as_uri()}/a%20b"
     spec = spec_of(f"{uri}/t")
-    with pytest.raises(UnreadableTableError, match=r"lies in file:///.*; read it with Spark"):
+    with pytest.raises(UnreadableTableError, match=r"lies in file:///.*; set storage_options"):
         LocalTable(spec)
     use_storage_options(uri, {})
     with pytest.raises(NoTableError):

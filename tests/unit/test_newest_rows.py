@@ -150,7 +150,7 @@ def test_a_missing_table_and_a_distant_table_are_refused(alerts: TableSpec) -> N
     with pytest.raises(NoTableError, match="flights/hourly/alerts: the table does not exist yet"):
         newest_rows(alerts, 1)
     distant = TableSpec(**{**vars(alerts), "location": "s3a://bucket/alerts"})
-    with pytest.raises(UnreadableTableError, match="lies in s3a://bucket/alerts; read it with"):
+    with pytest.raises(UnreadableTableError, match="lies in s3a://bucket/alerts; set storage"):
         newest_rows(distant, 1)
 
 

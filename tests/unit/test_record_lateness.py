@@ -22,6 +22,7 @@ SCHEMA = pa.schema(
     [
         ("arrival_unit", pa.date32()),
         ("source_partition", pa.string()),
+        ("offset", pa.int64()),
         ("batch", pa.int64()),
         ("event_time", pa.timestamp("us", "UTC")),
         ("running_max", pa.timestamp("us", "UTC")),
@@ -50,13 +51,13 @@ def test_lateness_is_what_each_record_met(
     draw = random.Random(42)
     seen = 0
     for day in (0, 1, 2):
-        rows = []
+        rows: list[dict[str, object]] = []
         for _ in range(200):
             event, ahead = draw.randrange(0, 40), draw.randrange(0, 5)
             # A micro-batch that the log lacks is not in the tables' results yet.
             batch = None if batches[0] is None else draw.randrange(3)
             moments = [START + timedelta(hours=hours) for hours in (event, event + ahead)]
-            row = [FIRST + day * DAY, draw.choice("ab"), batch, *moments]
+            row = [FIRST + day * DAY, draw.choice("ab"), len(rows), batch, *moments]
             rows.append(dict(zip(SCHEMA.names, row, strict=True)))
         table = pa.Table.from_pylist(rows, SCHEMA)
         expected = [

@@ -35,6 +35,7 @@ from tests.support.written_rows import passing_rows
 from tests.support.written_tables import write_rows
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
+from windows_pipeline.query.records.definition_rows import DefinitionRows
 from windows_pipeline.query.records.window_records import records_of_window
 from windows_pipeline.query.tables.local import UnreadableTableError
 from windows_pipeline.storage.catalog import source_tables
@@ -57,9 +58,11 @@ def found(
         if (each.start, each.end) == (start, EPOCH + window.end * MS)
     )
     keys = store.key.one(window.key, "key")
-    traced = records_of_window(pipeline, "hourly", warehouse, stored, keys)
-    assert traced.closed_at_ms is not None
-    rows: list[dict[str, Any]] = traced.records.to_pylist()
+    records, closed_at_ms = records_of_window(
+        DefinitionRows(pipeline, "hourly", warehouse), stored, keys
+    )
+    assert closed_at_ms is not None
+    rows: list[dict[str, Any]] = records.to_pylist()
     return rows
 
 
@@ -148,9 +151,9 @@ def test_records_are_those_of_the_definitions_key_and_filter(
     window = store.get(key, NOON)
     assert window is not None
     keys = store.key.one(key, "key")
-    where = (project.pipeline, "hourly", project.warehouse, window, keys)
-    traced = records_of_window(*where, passing_rows)
-    assert traced.records["offset"].to_pylist() == counted
+    where = (project.pipeline, "hourly", project.warehouse)
+    records, _ = records_of_window(DefinitionRows(*where, passing_rows), window, keys)
+    assert records["offset"].to_pylist() == counted
     if text == FILTERED:
         with pytest.raises(UnreadableTableError, match=r"WindowStore\.on\(spark, \.\.\.\)"):
-            records_of_window(*where)
+            records_of_window(DefinitionRows(*where), window, keys)

@@ -16,12 +16,10 @@ from windows_pipeline.cli.arguments import (
     chosen_windows,
     declared,
     parsed_day,
-    parsed_instant,
     with_tables,
 )
 from windows_pipeline.cli.session import begin
 from windows_pipeline.cli.terminal.console import CONSOLE
-from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.progress import Status
 
 
@@ -215,8 +213,7 @@ def trace(
 ) -> None:
     """Shows an alert's window: its records, why it is final, and what was corrected.
 
-    Name the window by the id of its alert, or by KEY and TIME. TIME must be the exact end where
-    only Spark can read the tables.
+    Name the window by the id of its alert, or by KEY and TIME.
     """
     if (alert is None) == (key is None or window_end is None) or (alert and key is not None):
         raise typer.BadParameter("name the window by KEY and TIME, or by --alert alone")
@@ -227,39 +224,10 @@ def trace(
     row_day = None if day is None else parsed_day("--day", day)
     settings, found = declared(pipeline)
     with Status(CONSOLE, f"{pipeline}: reading"):
-        from windows_pipeline.cli.questions.trace import (
-            NamedRow,
-            raised_alert,
-            trace_alert,
-            trace_window,
-        )
-        from windows_pipeline.query.tables.local import NoTableError, UnreadableTableError
-        from windows_pipeline.text.values import key_text
+        from windows_pipeline.cli.questions.trace import NamedRow, trace_alert, trace_window
 
-    try:
-        if key is None or window_end is None:
-            raised = raised_alert(settings, found, alert or "", windows)
-            name, key, instant = raised.windows_name, key_text(raised.key), raised.end
-            trace_alert(context, settings, found, raised, limit, as_json=as_json)
-        else:
-            instant = parsed_instant("TIME", window_end)
-            name = chosen_windows(found, windows)
-            row = NamedRow(partition, offset, row_day)
-            trace_window(
-                context, settings, found, name, key, window_end, row, limit, as_json=as_json
-            )
-    except NoTableError:
-        raise
-    except UnreadableTableError as error:
-        if key is None:  # the alert is not known
-            text = f"--alert: {error}, or name the window by KEY and TIME"
-            raise UnreadableTableError(text) from error
-        say("note", f"{error}; starting Spark")
-    else:
+    if key is None or window_end is None:
+        trace_alert(context, settings, found, alert or "", windows, limit, as_json=as_json)
         return
-    if as_json:
-        raise ValueError("--json: needs tables that can be read without Spark; leave it out")
-    begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {instant}")
-    from windows_pipeline.cli.questions.trace_by_spark import list_records
-
-    list_records(context, settings, found, name, key, instant, limit)
+    name, row = chosen_windows(found, windows), NamedRow(partition, offset, row_day)
+    trace_window(context, settings, found, name, key, window_end, row, limit, as_json=as_json)

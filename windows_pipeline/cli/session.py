@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from windows_pipeline.config import Windows
-    from windows_pipeline.query.tables.readable import RowFilter
+    from windows_pipeline.query.records.definition_rows import RowFilter
     from windows_pipeline.settings import Settings
 
 StartSession = Callable[["Settings"], "SparkSession"]
@@ -119,10 +119,10 @@ def reading(
         status = stack.enter_context(Status(CONSOLE, text))
 
         def passing(*args: Any) -> list[bool]:
-            from windows_pipeline.query.tables.spark import SparkTables
+            from windows_pipeline.query.records.spark_filter import spark_filter
 
             status.update(f"{text}; Spark evaluates the filter")
-            return SparkTables(session(context, settings)).passing(*args)
+            return spark_filter(session(context, settings))(*args)
 
         yield passing
 

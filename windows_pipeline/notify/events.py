@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
+from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage import catalog
 from windows_pipeline.text.values import as_json
@@ -169,10 +169,7 @@ def opened_table(spec: catalog.TableSpec) -> LocalTable | None:
             f"{spec.name}: must lie in a local folder, as the log of what was sent does, and lies "
             f"in {spec.location}; read the table with Spark"
         )
-    try:
-        return LocalTable(spec)
-    except NoTableError:
-        return None
+    return LocalTable.if_there(spec)
 
 
 def _short(value: Any) -> Any:

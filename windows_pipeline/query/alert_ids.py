@@ -16,7 +16,6 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.arrow_values import python_rows, texts
 from windows_pipeline.query.tables.keys import KEY
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
-from windows_pipeline.query.tables.readable import OpenTable, ReadableTable
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage.catalog import window_tables
 from windows_pipeline.text.instants import time_text
@@ -105,7 +104,6 @@ def alert_named(
     pipeline: Pipeline,
     warehouse: str,
     names: Sequence[str],
-    open_table: OpenTable = LocalTable,
 ) -> FoundAlert:
     """Finds the alert with an id, even if a correction retracted the alert.
 
@@ -118,7 +116,6 @@ def alert_named(
         pipeline: The pipeline.
         warehouse: The folder of all tables.
         names: The window definitions to look in.
-        open_table: Opens tables; without Spark by default.
 
     Raises:
         NoTableError: No definition has a table of alerts yet.
@@ -137,7 +134,7 @@ def alert_named(
     for name in names:
         spec = window_tables(pipeline, name, warehouse).alerts
         try:
-            alerts = _alerts_of(open_table(spec), pipeline, name)
+            alerts = _alerts_of(LocalTable(spec), pipeline, name)
         except NoTableError as error:
             missing.append(error)
             continue
@@ -163,7 +160,7 @@ def alert_named(
     return found[0]
 
 
-def _alerts_of(table: ReadableTable, pipeline: Pipeline, windows_name: str) -> Iterator[FoundAlert]:
+def _alerts_of(table: LocalTable, pipeline: Pipeline, windows_name: str) -> Iterator[FoundAlert]:
     """The alerts of a table, the newest arrival days first."""
     row_key = pipeline.windows[windows_name].row_key
     others = ("severity", "retracted_by", "episode_start", "record_count")

@@ -3,24 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 from windows_pipeline.config import Pipeline, load_folder
 from windows_pipeline.settings import load_settings
-
-
-class Declared(NamedTuple):
-    """A window definition of a project.
-
-    Attributes:
-        pipeline: The pipeline.
-        windows_name: The name of the definition.
-        warehouse: The folder of all tables.
-    """
-
-    pipeline: Pipeline
-    windows_name: str
-    warehouse: str
 
 
 def declared_pipeline(name: str, project: str | Path) -> tuple[Pipeline, str]:
@@ -45,8 +30,10 @@ def declared_pipeline(name: str, project: str | Path) -> tuple[Pipeline, str]:
     return pipelines[name], settings.warehouse
 
 
-def declared_windows(pipeline: str, windows_name: str | None, project: str | Path) -> Declared:
-    """Finds a window definition by its name.
+def declared_windows(
+    pipeline: str, windows_name: str | None, project: str | Path
+) -> tuple[Pipeline, str, str]:
+    """Finds a window definition by its name; returns pipeline, name and the folder of all tables.
 
     Args:
         pipeline: The pipeline's name.
@@ -65,4 +52,4 @@ def declared_windows(pipeline: str, windows_name: str | None, project: str | Pat
                 f"{', '.join(found.windows)}"
             )
         (windows_name,) = found.windows
-    return Declared(found, windows_name, warehouse)
+    return found, windows_name, warehouse

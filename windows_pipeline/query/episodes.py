@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -23,8 +23,9 @@ from windows_pipeline.query.tables.arrow_values import (
     texts,
 )
 from windows_pipeline.query.tables.keys import KeyRange
-from windows_pipeline.query.tables.readable import ReadableTable
+from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Span, Wanted
+from windows_pipeline.storage.catalog import TableSpec
 from windows_pipeline.text.instants import EPOCH
 from windows_pipeline.text.values import key_text, short
 
@@ -135,7 +136,7 @@ class Episodes:
 
 
 def read_episodes(
-    table: ReadableTable,
+    table: LocalTable,
     windows: Windows,
     days: Collection[date] | None = None,
     keys: KeyRange | None = None,
@@ -170,7 +171,7 @@ def read_episodes(
 
 
 def episodes_of_days(
-    table: ReadableTable, windows: Windows, days: Iterable[date], keys: KeyRange | None = None
+    table: LocalTable, windows: Windows, days: Iterable[date], keys: KeyRange | None = None
 ) -> Iterator[Episode]:
     """The rows of some arrival days, in no order."""
     wanted = Wanted(KeyRange() if keys is None else keys, days=frozenset(days))
@@ -186,7 +187,7 @@ def _episodes(rows: pa.Table, windows: Windows) -> Iterator[Episode]:
 
 
 def newest_of(
-    table: ReadableTable, windows: Windows, named: Sequence[tuple[str, Any, datetime]]
+    table: LocalTable, windows: Windows, named: Sequence[tuple[str, Any, datetime]]
 ) -> list[Episode | None]:
     """The episodes at their newest close; None for one that the table lacks.
 
@@ -206,14 +207,12 @@ def newest_of(
     return [newest.get(_identity(*one)) for one in named]
 
 
-def with_silences(
-    rows: pa.Table, open_table: Callable[[], ReadableTable], windows: Windows
-) -> pa.Table:
+def with_silences(rows: pa.Table, episodes: TableSpec, windows: Windows) -> pa.Table:
     """Rows of alerts, those of silences with the severity of their episodes at the newest close.
 
     Args:
         rows: Rows of the table alerts.
-        open_table: Opens the table episodes, if there are silences.
+        episodes: The table episodes, which is read if there are silences.
         windows: The definition.
     """
     counts = rows["record_count"].to_pylist()
@@ -221,7 +220,7 @@ def with_silences(
         return rows
     columns = [python_values(rows[name]) for name in ("rule", "key", "episode_start")]
     severities = python_values(rows["severity"])
-    found = newest_of(open_table(), windows, list(zip(*columns, strict=True)))
+    found = newest_of(LocalTable(episodes), windows, list(zip(*columns, strict=True)))
     for number, episode in enumerate(found):
         if counts[number] == 0 and episode is not None:
             severities[number] = episode.severity
@@ -229,9 +228,7 @@ def with_silences(
     return rows.set_column(position, "severity", doubles(severities))
 
 
-def alert_windows(
-    alerts: ReadableTable, rule: str, wanted: Wanted
-) -> set[tuple[datetime, datetime]]:
+def alert_windows(alerts: LocalTable, rule: str, wanted: Wanted) -> set[tuple[datetime, datetime]]:
     """The bounds of windows that broke a rule.
 
     Args:
@@ -247,7 +244,7 @@ def alert_windows(
 
 
 def worst_alert_ids(
-    found: Sequence[Episode], alerts: ReadableTable, pipeline: Pipeline, windows_name: str
+    found: Sequence[Episode], alerts: LocalTable, pipeline: Pipeline, windows_name: str
 ) -> list[str]:
     """The ids of the alerts of the worst windows of some episodes.
 
@@ -279,7 +276,7 @@ def worst_alert_ids(
 
 def rows_of(
     found: Sequence[Episode],
-    alerts: ReadableTable,
+    alerts: LocalTable,
     pipeline: Pipeline,
     windows_name: str,
     closed_ms: int | None,

@@ -9,8 +9,7 @@ from typing import Any
 
 from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.query.tables.arrow_values import python_rows
-from windows_pipeline.query.tables.local import NoTableError
-from windows_pipeline.query.tables.readable import OpenTable
+from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage.catalog import TableSpec
 
@@ -56,7 +55,7 @@ class WindowHistory:
 
 
 def corrections_in(
-    corrections: TableSpec, wanted: Wanted, row_key: Sequence[str], open_table: OpenTable
+    corrections: TableSpec, wanted: Wanted, row_key: Sequence[str]
 ) -> tuple[WindowCorrection, ...]:
     """The corrections of some windows, in order; none if the table does not exist.
 
@@ -64,15 +63,13 @@ def corrections_in(
         corrections: The table.
         wanted: Which windows.
         row_key: The columns that name the row of a window of rows.
-        open_table: Opens the table.
 
     Raises:
         TableDamagedError: A file of the table is damaged.
         UnreadableTableError: Only Spark can read the table.
     """
-    try:
-        table = open_table(corrections)
-    except NoTableError:
+    table = LocalTable.if_there(corrections)
+    if table is None:
         return ()
     found = [
         WindowCorrection(

@@ -9,16 +9,12 @@ from typing import NoReturn, Self, get_args
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.declared import declared_windows
-from windows_pipeline.query.pinned_windows import PinnedWindows, Which, table_of
+from windows_pipeline.query.pinned_windows import MOST_ROWS, PinnedWindows, Which
+from windows_pipeline.query.records.definition_rows import RowFilter
 from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.query.tables.keys import KeyColumn, KeyRange
-from windows_pipeline.query.tables.local import LocalTable
-from windows_pipeline.query.tables.readable import OpenTable, RowFilter
 from windows_pipeline.query.tables.wanted import Span
 from windows_pipeline.windows import SessionWindows
-
-_MOST_ROWS = 250_000
-"""How many rows of a table are in memory at a time, unless one key has more sessions."""
 
 
 class PinnedStore:
@@ -32,8 +28,7 @@ class PinnedStore:
         table: Which = "final",
         *,
         version: int | None = None,
-        most_rows: int = _MOST_ROWS,
-        open_table: OpenTable = LocalTable,
+        most_rows: int = MOST_ROWS,
         row_filter: RowFilter | None = None,
     ) -> None:
         """Opens the table of a pipeline's windows; `open` finds the pipeline by its name.
@@ -45,7 +40,6 @@ class PinnedStore:
             table: Which windows: `final`, `current` or `firings`.
             version: The table's version; None for the newest.
             most_rows: How many rows of the table to have in memory at a time.
-            open_table: Opens tables; without Spark by default.
             row_filter: What evaluates the definition's filter, for `explain` and `trace`.
 
         Raises:
@@ -68,15 +62,7 @@ class PinnedStore:
         self._windows = pipeline.windows[windows_name]
         self._which = table
         self._most_rows = most_rows
-        self._open_table = open_table
         self._row_filter = row_filter
-        spec = table_of(pipeline, windows_name, warehouse, table)
-        if spec is None:
-            raise ValueError(
-                f"table: windows {pipeline.name}/{windows_name} must have a trigger for "
-                "'firings', but have none; use final or current"
-            )
-        self._spec = spec
         self._pinned = self._opened(version)
 
     @classmethod
@@ -120,10 +106,9 @@ class PinnedStore:
         project: str | Path = ".",
         version: int | None = None,
     ) -> Self:
-        """Opens the windows of a pipeline with Spark: for tables that only it opens, and filters.
+        """Opens the windows of a pipeline as `open` does, with a session that evaluates filters.
 
-        The store returns the same rows as that of `open`. `explain` and `trace` read local tables
-        only; where the definition has a filter, Spark evaluates it.
+        `explain` and `trace` need it where the definition has a filter; tables are read without it.
 
         Args:
             spark: The session.
@@ -136,18 +121,18 @@ class PinnedStore:
         Raises:
             NoTableError: The table does not exist.
             SettingsError: settings.yaml is not as it must be.
-            UnreadableTableError: The table has no such version.
+            UnreadableTableError: Only Spark can read the table, or has no such version.
             ValueError: There is no such pipeline, or it has no such windows.
         """
         # Imported by name, as stores must also work where pyspark is not installed.
-        tables = import_module("windows_pipeline.query.tables.spark").SparkTables(spark)
+        by_spark = import_module("windows_pipeline.query.records.spark_filter")
         found = declared_windows(pipeline, windows_name, project)
-        return cls(*found, table, version=version, open_table=tables, row_filter=tables.passing)
+        return cls(*found, table, version=version, row_filter=by_spark.spark_filter(spark))
 
     @property
     def name(self) -> str:
         """The table's name: `flights/hourly/final_windows`."""
-        return self._spec.name
+        return self._pinned.table.spec.name
 
     @property
     def version(self) -> int:
@@ -183,16 +168,8 @@ class PinnedStore:
         self._pinned = self._opened(None)
 
     def _opened(self, version: int | None) -> PinnedWindows:
-        return PinnedWindows(
-            self._pipeline,
-            self._windows,
-            self._warehouse,
-            self._spec,
-            self._which,
-            version=version,
-            most_rows=self._most_rows,
-            open_table=self._open_table,
-        )
+        of_windows = (self._pipeline, self._name, self._warehouse, self._which)
+        return PinnedWindows(*of_windows, version, self._most_rows)
 
     def _one(self, key: object) -> KeyRange:
         return self.key.one(key, "key")
@@ -205,7 +182,7 @@ class PinnedStore:
         return self.key.between(first, last)
 
     def _refuse(self, method: str, reason: str, right: str) -> NoReturn:
-        raise ValueError(f"{method} does not fit {self._spec.name}: {reason}; use {right}")
+        raise ValueError(f"{method} does not fit {self.name}: {reason}; use {right}")
 
     def _span(self, *bounds: tuple[str, datetime | None]) -> Span:
         """Two instants by the names of their arguments; None means no bound."""

@@ -14,18 +14,14 @@ from windows_pipeline.query.stored_window import WATERMARK, FoundWindows
 from windows_pipeline.query.tables.arrival_days import Watermarks, log_parts
 from windows_pipeline.query.tables.keys import KEY, in_order
 from windows_pipeline.query.tables.local import LocalTable
-from windows_pipeline.query.tables.readable import OpenTable
 from windows_pipeline.query.tables.wanted import Span, Wanted
-from windows_pipeline.storage.catalog import (
-    TableSpec,
-    firing_tables,
-    source_tables,
-    window_tables,
-)
+from windows_pipeline.storage.catalog import firing_tables, source_tables, window_tables
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 Which = Literal["final", "current", "firings"]
 """Closed windows; every window as it stands now; every firing."""
+MOST_ROWS = 250_000
+"""How many rows of a table are in memory at a time, unless one key has more sessions."""
 
 
 def length_us(windows: Windows) -> int | None:
@@ -54,54 +50,49 @@ def holding(windows: Windows, at_us: int) -> dict[str, Span]:
     }
 
 
-def table_of(
-    pipeline: Pipeline, windows_name: str, warehouse: str, which: Which
-) -> TableSpec | None:
-    """The table of some windows; None for the firings of windows that have none."""
-    if which == "firings":
-        fired = firing_tables(pipeline, windows_name, warehouse)
-        return None if fired is None else fired.firings
-    tables = window_tables(pipeline, windows_name, warehouse)
-    return tables.final_windows if which == "final" else tables.keyed_windows
-
-
 class PinnedWindows:
     """The windows at one version of their table, with the watermarks at that version."""
 
     def __init__(
         self,
         pipeline: Pipeline,
-        windows: Windows,
+        windows_name: str,
         warehouse: str,
-        spec: TableSpec,
         which: Which,
-        *,
-        version: int | None,
-        most_rows: int,
-        open_table: OpenTable = LocalTable,
+        version: int | None = None,
+        most_rows: int = MOST_ROWS,
     ) -> None:
         """Opens the table.
 
         Args:
             pipeline: The pipeline.
-            windows: The window definition.
+            windows_name: The window definition.
             warehouse: The folder of all tables.
-            spec: The table.
             which: Which windows they are.
             version: The table's version; None for the newest.
             most_rows: How many rows of the table to have in memory at a time.
-            open_table: Opens tables; without Spark by default.
 
         Raises:
             NoTableError: The table does not exist.
             TableDamagedError: The log is damaged.
             UnreadableTableError: Only Spark can read the table, or has no such
                 version.
+            ValueError: The windows have no firings.
         """
-        self.table = open_table(spec, version)
-        self._windows, self._which, self._most_rows = windows, which, most_rows
-        log = source_tables(pipeline, warehouse).arrival_log
-        self._watermarks = Watermarks(log_parts(log, open_table))
+        self._windows = pipeline.windows[windows_name]
+        self._which, self._most_rows = which, most_rows
+        tables = window_tables(pipeline, windows_name, warehouse)
+        spec = tables.final_windows if which == "final" else tables.keyed_windows
+        if which == "firings":
+            fired = firing_tables(pipeline, windows_name, warehouse)
+            if fired is None:
+                raise ValueError(
+                    f"table: windows {pipeline.name}/{windows_name} must have a trigger for "
+                    "'firings', but have none; use final or current"
+                )
+            spec = fired.firings
+        self.table = LocalTable(spec, version)
+        self._watermarks = Watermarks(log_parts(source_tables(pipeline, warehouse).arrival_log))
 
     def found(self, wanted: Wanted, *, backward: bool = False) -> FoundWindows:
         """The windows that are wanted, in the order of key, start and end, or in the reverse.

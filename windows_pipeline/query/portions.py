@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from windows_pipeline.query.tables.keys import KEY, KeyColumn, KeyRange, flattened
-from windows_pipeline.query.tables.readable import ReadableTable
+from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Part, Span, Wanted
 
 _END = "window_end"
@@ -21,7 +21,7 @@ _Parts = tuple[Any, ...]
 
 
 def portions_of(
-    table: ReadableTable,
+    table: LocalTable,
     wanted: Wanted,
     most_rows: int,
     *,
@@ -72,7 +72,7 @@ def _time_portions(parts: Sequence[Part], most_rows: int) -> list[Span]:
     return [*spans, Span(first, None)]
 
 
-def _rows_by_key(table: ReadableTable, wanted: Wanted) -> list[tuple[_Parts, int]]:
+def _rows_by_key(table: LocalTable, wanted: Wanted) -> list[tuple[_Parts, int]]:
     """Each key with its number of wanted rows, in order."""
     counts: Counter[_Parts] = Counter()
     for batch in table.batches(wanted, [KEY]):

@@ -11,7 +11,7 @@ from datetime import date
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.config.definition import definition_digest
 from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, watermark_after_ms
-from windows_pipeline.query.tables.local import LocalTable, NoTableError
+from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage import catalog
 from windows_pipeline.storage.files.rows import is_file
@@ -110,7 +110,9 @@ def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
     done = {name: computed_days(pipeline, name, warehouse, log) for name in pipeline.windows}
     waiting = waiting_days(pipeline.partitions.start, _ingested(log), done)
     through = _last_before(waiting.missing, log)
-    opened = {spec.name: _opened(spec) for spec in catalog.all_tables(pipeline, warehouse)}
+    opened = {
+        spec.name: LocalTable.if_there(spec) for spec in catalog.all_tables(pipeline, warehouse)
+    }
     return PipelineState(
         through=through,
         watermark_ms=watermark_after_ms(log, through),
@@ -197,13 +199,6 @@ def _last_before(day: date, log: tuple[LogPart, ...]) -> date | None:
     return max((one for one in _ingested(log) if one < day), default=None)
 
 
-def _opened(spec: catalog.TableSpec) -> LocalTable | None:
-    try:
-        return LocalTable(spec)
-    except NoTableError:
-        return None
-
-
 def _table_state(name: str, table: LocalTable | None) -> TableState:
     if table is None:
         return TableState(name, None, None, None)
@@ -222,7 +217,7 @@ def _windows_state(
 
 
 def _days_in(spec: catalog.TableSpec) -> set[date]:
-    table = _opened(spec)
+    table = LocalTable.if_there(spec)
     if table is None:
         return set()
     return set(table.read(Wanted(), columns=["arrival_unit"])["arrival_unit"].to_pylist())

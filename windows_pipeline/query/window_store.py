@@ -10,6 +10,7 @@ from windows_pipeline.query.alert_ids import FoundAlert, alert_named
 from windows_pipeline.query.history import WindowHistory, corrections_in
 from windows_pipeline.query.pinned_store import PinnedStore
 from windows_pipeline.query.pinned_windows import holding, length_us
+from windows_pipeline.query.records.definition_rows import DefinitionRows
 from windows_pipeline.query.records.explain import MOST_EXPLAINED, Explainer
 from windows_pipeline.query.records.explained import Explanation
 from windows_pipeline.query.records.window_records import records_of_window
@@ -166,19 +167,12 @@ class WindowStore(PinnedStore):
         fired = firing_tables(self._pipeline, self._name, self._warehouse)
         firings: tuple[StoredWindow, ...] = ()
         if fired is not None and self._which != "firings":
-            store = type(self)(
-                self._pipeline,
-                self._name,
-                self._warehouse,
-                "firings",
-                open_table=self._open_table,
-            )
+            store = type(self)(self._pipeline, self._name, self._warehouse, "firings")
             firings = tuple(store._pinned.found(wanted))  # noqa: SLF001  another store of the class
         elif fired is not None:
             firings = tuple(self._pinned.found(wanted))
         tables = window_tables(self._pipeline, self._name, self._warehouse)
-        row_key = self._windows.row_key
-        corrections = corrections_in(tables.corrections, wanted, row_key, self._open_table)
+        corrections = corrections_in(tables.corrections, wanted, self._windows.row_key)
         return WindowHistory(firings, corrections)
 
     def bounded(self, key: object, first: datetime, last: datetime) -> tuple[StoredWindow, ...]:
@@ -219,10 +213,7 @@ class WindowStore(PinnedStore):
             UnreadableTableError: Only Spark can read the table alerts.
             ValueError: No alert has the id, several have, or the window is not there any more.
         """
-        names = [self._name]
-        found = alert_named(
-            alert, "alert", self._pipeline, self._warehouse, names, self._open_table
-        )
+        found = alert_named(alert, "alert", self._pipeline, self._warehouse, [self._name])
         return self.window_of(found)
 
     def window_of(self, alert: FoundAlert) -> StoredWindow:
@@ -238,7 +229,7 @@ class WindowStore(PinnedStore):
                 return each
         by = "" if alert.retracted_by is None else f"; correction {alert.retracted_by} retracted it"
         raise ValueError(
-            f"{self._spec.name}: the window of alert {alert.id} must be there, but is not{by}. To "
+            f"{self.name}: the window of alert {alert.id} must be there, but is not{by}. To "
             f"see what was corrected, read the table corrections of {self._name}"
         )
 
@@ -258,17 +249,16 @@ class WindowStore(PinnedStore):
         if self._which != "final":
             self._refuse("trace", "only a closed window has records that stay", "the table final")
         keys = self._one(window.key)
-        found = records_of_window(
-            self._pipeline, self._name, self._warehouse, window, keys, self._row_filter
-        )
+        rows = DefinitionRows(self._pipeline, self._name, self._warehouse, self._row_filter)
+        records, closed_at_ms = records_of_window(rows, window, keys)
         history = self.history(window.key, window.start)
         row = {name: window.other[name] for name in self._windows.row_key}
         before, after = self._beside(keys, window)
         return WindowTrace(
             window,
             self._row(keys, window),
-            found.records,
-            found.closed_at_ms,
+            records,
+            closed_at_ms,
             before,
             after,
             tuple(each for each in history.firings if each.end == window.end),
@@ -337,7 +327,7 @@ class WindowStore(PinnedStore):
             if [each.other[name] for name in names] == own:
                 return found.to_arrow().slice(index, 1)
         raise ValueError(
-            f"window: must be of {self._spec.name} at version {self.version}, and no window of key "
+            f"window: must be of {self.name} at version {self.version}, and no window of key "
             f"{window.key!r} goes from {window.start} to {window.end}; ask this store for it"
         )
 

@@ -13,30 +13,28 @@ from windows_pipeline.query.episodes import Episode, read_episodes
 from windows_pipeline.query.records.record_times import RecordTimes
 from windows_pipeline.query.tables.arrival_days import log_parts, watermark_after_ms
 from windows_pipeline.query.tables.local import LocalTable
-from windows_pipeline.query.tables.readable import OpenTable
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import by_grace, caught_text, read_lateness, read_sizes
 from windows_pipeline.report.strips import strip_of_day
 from windows_pipeline.storage.catalog import source_tables, window_tables
 
 Drawn = Callable[[date], str]
-"""Draws the plot of a day; raises UnreadableTableError where the table is not for this reader."""
+"""Draws the plot of a day; raises UnreadableTableError where a table can't be read."""
 
 
-def lateness_plot(pipeline: Pipeline, warehouse: str, open_table: OpenTable = LocalTable) -> Drawn:
+def lateness_plot(pipeline: Pipeline, warehouse: str) -> Drawn:
     """How late the records of a day came, with each definition's grace.
 
     Args:
         pipeline: The pipeline.
         warehouse: The folder of all tables.
-        open_table: Opens a table at its newest version.
 
     Raises:
-        UnreadableTableError: A table is not for this reader.
+        UnreadableTableError: A table can't be read.
     """
     tables = source_tables(pipeline, warehouse)
-    raw = open_table(tables.raw_events)
-    times = RecordTimes(pipeline, log_parts(tables.arrival_log, open_table), 0)
+    raw = LocalTable(tables.raw_events)
+    times = RecordTimes(pipeline, log_parts(tables.arrival_log), 0)
 
     def drawn(day: date) -> str:
         found = read_lateness(raw, times, [day])
@@ -46,17 +44,13 @@ def lateness_plot(pipeline: Pipeline, warehouse: str, open_table: OpenTable = Lo
     return drawn
 
 
-def size_plot(
-    pipeline: Pipeline, windows_name: str, warehouse: str, open_table: OpenTable = LocalTable
-) -> Drawn:
+def size_plot(pipeline: Pipeline, windows_name: str, warehouse: str) -> Drawn:
     """How many of the windows that a day closed have how many records; see `lateness_plot`."""
-    final = open_table(window_tables(pipeline, windows_name, warehouse).final_windows)
+    final = LocalTable(window_tables(pipeline, windows_name, warehouse).final_windows)
     return lambda day: picture(records_a_window(read_sizes(final, day)), "records")
 
 
-def alert_plot(
-    pipeline: Pipeline, windows_name: str, warehouse: str, open_table: OpenTable = LocalTable
-) -> Drawn:
+def alert_plot(pipeline: Pipeline, windows_name: str, warehouse: str) -> Drawn:
     """The windows that a day closed, of the eight worst pairs of a key and a rule that alerts.
 
     See `lateness_plot`.
@@ -65,9 +59,9 @@ def alert_plot(
     numbers = numeric_columns(pipeline, windows)
     tables = window_tables(pipeline, windows_name, warehouse)
     episodes, alerts, final = map(
-        open_table, (tables.episodes, tables.alerts, tables.final_windows)
+        LocalTable, (tables.episodes, tables.alerts, tables.final_windows)
     )
-    log = log_parts(source_tables(pipeline, warehouse).arrival_log, open_table)
+    log = log_parts(source_tables(pipeline, warehouse).arrival_log)
 
     def drawn(day: date) -> str:
         worst: dict[tuple[str, str], Episode] = {}

@@ -127,7 +127,7 @@ def _of_windows(
     episodes = read_episodes(stored, windows, days)
     shown = episodes.found[:MOST_EPISODES]
     numbers = numeric_columns(pipeline, windows)
-    length_ms = (windows.spec.length_ms or 0)
+    length_ms = windows.spec.length_ms or 0
     # An edited definition may no longer have the rule of an old episode.
     known = (episode for episode in episodes.found if episode.rule in windows.alerts)
     around = [

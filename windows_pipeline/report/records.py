@@ -13,7 +13,7 @@ import pyarrow as pa
 from windows_pipeline.config import Pipeline
 from windows_pipeline.plots.bars import COUNTS, LATENESS_MS, Bars, bars_of
 from windows_pipeline.query.records.record_times import RecordTimes
-from windows_pipeline.query.tables.readable import ReadableTable
+from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.windows.durations import duration_text
 
@@ -43,7 +43,7 @@ class Lateness:
 
 
 def read_lateness(
-    raw: ReadableTable,
+    raw: LocalTable,
     times: RecordTimes,
     days: Collection[date],
     graces_ms: Sequence[int] = (),
@@ -79,7 +79,7 @@ def read_lateness(
     return Lateness(bars_of(values, LATENESS_MS), int(values.size), most_ms, within, read_from)
 
 
-def read_sizes(final: ReadableTable, day: date) -> Bars:
+def read_sizes(final: LocalTable, day: date) -> Bars:
     """The windows that a day closed, by number of records."""
     total: np.ndarray[Any, Any] = np.zeros(len(COUNTS) - 1, np.int64)
     for rows in final.batches(Wanted(days=frozenset((day,))), ["record_count"]):

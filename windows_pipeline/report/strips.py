@@ -8,7 +8,7 @@ from math import isfinite
 from windows_pipeline.plots.windows import Point, Strip
 from windows_pipeline.query.episodes import Episode, alert_windows
 from windows_pipeline.query.tables.arrow_values import microseconds
-from windows_pipeline.query.tables.readable import ReadableTable
+from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.report.measures import Measure
 
@@ -18,8 +18,8 @@ _LEAST_AROUND = timedelta(minutes=1)
 
 
 def strip_around(
-    final: ReadableTable,
-    alerts: ReadableTable,
+    final: LocalTable,
+    alerts: LocalTable,
     episode: Episode,
     measure: Measure,
     length_ms: int,
@@ -47,8 +47,8 @@ def strip_around(
 
 
 def strip_of_day(
-    final: ReadableTable,
-    alerts: ReadableTable,
+    final: LocalTable,
+    alerts: LocalTable,
     episode: Episode,
     measure: Measure,
     day: date,
@@ -70,8 +70,8 @@ def strip_of_day(
 
 
 def _strip(
-    final: ReadableTable,
-    alerts: ReadableTable,
+    final: LocalTable,
+    alerts: LocalTable,
     rule: str,
     wanted: Wanted,
     measure: Measure,

@@ -216,16 +216,11 @@ def rows_by_arrival_unit(location: str) -> dict[date, int] | None:
     files = _files(table)
     if files["num_records"].null_count or not files_hold_exact_rows(table):
         return None
-    found: dict[date, int] = {}
     if not files.num_rows:
-        return found
-    arrival_units, counts = (
-        files["partition.arrival_unit"].to_pylist(),
-        files["num_records"].to_pylist(),
-    )
-    for arrival_unit, count_of_file in zip(arrival_units, counts, strict=True):
-        found[arrival_unit] = found.get(arrival_unit, 0) + count_of_file
-    return found
+        return {}
+    sums = files.group_by("partition.arrival_unit").aggregate([("num_records", "sum")])
+    columns = (sums["partition.arrival_unit"], sums["num_records_sum"])
+    return dict(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
 def rows(location: str, columns: Sequence[str]) -> pa.Table:

@@ -17,11 +17,6 @@ def ms_to_timestamp(milliseconds: Column | str) -> Column:
     return F.timestamp_millis(milliseconds)
 
 
-def us_to_timestamp(microseconds: Column | str) -> Column:
-    """The timestamp of a column of microseconds since 1970, for keys, which may be finer."""
-    return F.timestamp_micros(microseconds)
-
-
 def timestamp_to_ms(timestamp: Column | str) -> Column:
     """The milliseconds since 1970 of a timestamp; parts of a millisecond are cut off."""
     return F.unix_millis(timestamp)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -168,7 +167,7 @@ def _show(
         from windows_pipeline.cli.terminal.rows import print_grid, print_json
         from windows_pipeline.query.alert_ids import with_ids
         from windows_pipeline.query.episodes import with_silences
-        from windows_pipeline.query.tables.local import LocalTable, NoTableError
+        from windows_pipeline.query.tables.local import NoTableError
         from windows_pipeline.query.tables.newest_rows import newest_rows
 
         for table in tables:
@@ -181,8 +180,7 @@ def _show(
             if table.episodes is not None and table.windows is not None:
                 windows = pipeline.windows[table.windows]
                 with_id = with_ids(rows.rows, pipeline, table.windows)
-                opened = partial(LocalTable, table.episodes)
-                rows = replace(rows, rows=with_silences(with_id, opened, windows))
+                rows = replace(rows, rows=with_silences(with_id, table.episodes, windows))
             found.append((table, rows))
     if not found:
         raise NoTableError(*(table for absent in missing for table in absent.tables))

@@ -98,36 +98,24 @@ def trace_window(
     _print(pipeline, store.name, pipeline.windows[windows_name], found, limit)
 
 
-def raised_alert(
-    settings: Settings, pipeline: Pipeline, alert: str, windows_name: str | None
-) -> FoundAlert:
-    """The alert with an id, in one definition or in all.
-
-    Raises:
-        UnreadableTableError: Only Spark can read a table.
-        ValueError: No alert has the id, or several have.
-    """
-    names = list(pipeline.windows)
-    if windows_name is not None:
-        names = [chosen_windows(pipeline, windows_name)]
-    return alert_named(alert, "--alert", pipeline, settings.warehouse, names)
-
-
 def trace_alert(
     context: typer.Context,
     settings: Settings,
     pipeline: Pipeline,
-    alert: FoundAlert,
+    alert_id: str,
+    windows_name: str | None,
     limit: int,
     *,
     as_json: bool,
 ) -> None:
-    """Prints an alert, and its window as `trace_window` does.
+    """Prints the alert with an id, of one definition or of any; its window as `trace_window` does.
 
     Raises:
         UnreadableTableError: Only Spark can read a table.
-        ValueError: The window does not exist any more.
+        ValueError: No alert has the id, several have, or the window does not exist any more.
     """
+    names = [chosen_windows(pipeline, windows_name)] if windows_name else list(pipeline.windows)
+    alert = alert_named(alert_id, "--alert", pipeline, settings.warehouse, names)
     name = alert.windows_name
     with reading(
         context, settings, pipeline.windows[name], f"{pipeline.name}: reading"

@@ -8,13 +8,10 @@ from datetime import date
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
-from rich import box
-from rich.table import Table as Grid
 from rich.text import Text
 
 from windows_pipeline.cli.terminal.console import CONSOLE, ERRORS, PlainConsole, coloured
 from windows_pipeline.cli.terminal.progress import Status
-from windows_pipeline.cli.terminal.rows import cell
 from windows_pipeline.text.counts import counted
 from windows_pipeline.text.references import without_values
 from windows_pipeline.text.values import printable
@@ -322,24 +319,6 @@ class PrintedBatches:
             for fate, count, total, limit in shares
             if count and (count * 100 > limit * total or (fate == "rejected" and count == total))
         ]
-
-
-def print_rows(names: Sequence[str], found: Sequence[Sequence[object]], limit: int) -> None:
-    """Prints at most `limit` collected rows as a grid, and says whether there are more.
-
-    Args:
-        names: The names of the columns.
-        found: The rows, at least one more than `limit` if there are more.
-        limit: How many rows to print.
-    """
-    grid = Grid(box=box.SIMPLE)
-    for column in names:
-        grid.add_column(column, no_wrap=True)
-    for row in found[:limit]:
-        grid.add_row(*map(cell, row))
-    CONSOLE.print(grid)
-    if len(found) > limit:
-        CONSOLE.print(f"there are more; raise --limit {limit} to see them")
 
 
 def say(kind: Literal["error", "warning", "note", "log"], text: str) -> None:

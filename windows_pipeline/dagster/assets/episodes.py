@@ -13,11 +13,8 @@ from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.query.episodes import Episode, episodes_of_days, worst_alert_ids
 from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
-from windows_pipeline.query.tables.readable import ReadableTable
-from windows_pipeline.query.tables.spark import SparkTables
 from windows_pipeline.report.words import trace_command
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.table import Table
 from windows_pipeline.text.instants import day_number, time_text
 from windows_pipeline.text.markdown import code, plain
 from windows_pipeline.text.values import short
@@ -76,15 +73,24 @@ class EpisodeChecks:
         arrivals = self._job.arrivals(self._job.arrived(spark))
         closings = arrivals.closings(days)
         tables = self._job.window_tables
-        stored = episodes_of_days(_opened(spark, tables.episodes), self._windows, days)
-        listed = sorted(stored, key=lambda episode: episode.badness)
-        alerts = _opened(spark, tables.alerts)
+        try:
+            stored = episodes_of_days(LocalTable(tables.episodes), self._windows, days)
+            listed = sorted(stored, key=lambda episode: episode.badness)
+            alerts = LocalTable(tables.alerts)
+        except NoTableError:
+            raise
+        except UnreadableTableError as error:
+            for day in sorted(days):
+                yield from (self._unknown(rule, day, str(error), {}) for rule in rules)
+            return
         for day in sorted(days):
             closing = closings.get(day_number(day))
             for rule in rules:
                 of_rule = [one for one in listed if (one.day, one.rule) == (day, rule)]
                 if closing is None and not of_rule:
-                    yield self._blocked(rule, day, arrivals.next_day)
+                    missing = arrivals.next_day
+                    why = f"nothing closes before the raw day {missing} is ingested"
+                    yield self._unknown(rule, day, why, {"blocked_by": missing.isoformat()})
                     continue
                 closed_ms = None if closing is None else closing.after_ms
                 yield self._evaluation(rule, of_rule, day, closed_ms, alerts)
@@ -95,7 +101,7 @@ class EpisodeChecks:
         found: Sequence[Episode],
         day: date,
         closed_ms: int | None,
-        alerts: ReadableTable,
+        alerts: LocalTable,
     ) -> dg.AssetCheckEvaluation:
         earlier = sum(not episode.has_alert for episode in found)
         declared = self._windows.alerts[rule]
@@ -118,17 +124,17 @@ class EpisodeChecks:
             description = _summary(len(found), earlier, shown[0], day, is_open=is_open)
         return self._result(rule, day, passed=not found, description=description, metadata=metadata)
 
-    def _blocked(self, rule: str, day: date, missing: date) -> dg.AssetCheckEvaluation:
-        """The evaluation of a day that has no windows yet: nobody knows its episodes."""
+    def _unknown(
+        self, rule: str, day: date, why: str, metadata: Mapping[str, str]
+    ) -> dg.AssetCheckEvaluation:
+        """The evaluation of a day whose episodes nobody knows."""
+        texts = {"rule": self._windows.alerts[rule].when, **metadata}
         return self._result(
             rule,
             day,
             passed=False,
-            description=f"not known yet: nothing closes before the raw day {missing} is ingested",
-            metadata={
-                "rule": dg.MetadataValue.text(self._windows.alerts[rule].when),
-                "blocked_by": dg.MetadataValue.text(missing.isoformat()),
-            },
+            description=f"not known yet: {why}",
+            metadata={name: dg.MetadataValue.text(text) for name, text in texts.items()},
         )
 
     def _result(
@@ -168,16 +174,6 @@ class EpisodeChecks:
             + ", ".join(f"{name}={short(value)}" for name, value in values.items()),
             "trace": trace_command(self._pipeline.name, worst_alert),
         }
-
-
-def _opened(spark: SparkSession, table: Table) -> ReadableTable:
-    """A table, by Spark where only Spark can read it."""
-    try:
-        return LocalTable(table)
-    except NoTableError:
-        raise
-    except UnreadableTableError:
-        return SparkTables(spark)(table)
 
 
 def _summary(

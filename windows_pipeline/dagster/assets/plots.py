@@ -12,9 +12,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.metadata import ExtraMetadata, Metadata
-from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
-from windows_pipeline.query.tables.readable import OpenTable
-from windows_pipeline.query.tables.spark import SparkTables
+from windows_pipeline.query.tables.local import UnreadableTableError
 from windows_pipeline.report.day_plots import Drawn, alert_plot, lateness_plot, size_plot
 from windows_pipeline.settings import Settings
 
@@ -37,22 +35,15 @@ def alert_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> Ex
     return _plots("plot", partial(alert_plot, pipeline, windows_name, settings.warehouse))
 
 
-def _plots(name: str, opened: Callable[[OpenTable], Drawn]) -> ExtraMetadata:
-    """Draws each day; only the last day if Spark must open the table, as that takes Spark jobs."""
+def _plots(name: str, opened: Callable[[], Drawn]) -> ExtraMetadata:
+    """Draws each day; where a table can't be read, the last day says why."""
 
-    def made(spark: SparkSession, days: Sequence[date]) -> dict[date, Metadata]:
-        last = sorted(days)[-1:]
+    def made(_spark: SparkSession, days: Sequence[date]) -> dict[date, Metadata]:
         try:
-            try:
-                drawn = opened(LocalTable)
-                return {day: {name: _value(drawn, day)} for day in days}
-            except NoTableError:
-                raise
-            except UnreadableTableError:
-                drawn = opened(SparkTables(spark))
-                return {day: {name: _value(drawn, day)} for day in last}
+            drawn = opened()
+            return {day: {name: _value(drawn, day)} for day in days}
         except Exception as error:  # noqa: BLE001  the tables hold the results, without a plot too
-            return {day: {name: _not_drawn(error)} for day in last}
+            return {max(days): {name: _not_drawn(error)}}
 
     return made
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.arrow_values import FALSE, python_rows
-from windows_pipeline.query.tables.local import LocalTable, NoTableError
+from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import TableSpec, source_tables
 from windows_pipeline.text.instants import EPOCH
@@ -104,7 +104,7 @@ def skipped_files(pipeline: Pipeline, warehouse: str) -> tuple[SkippedFile, ...]
         UnreadableTableError: Only Spark can read the table.
     """
     spec = source_tables(pipeline, warehouse).quarantined_files
-    table = None if spec is None else _opened(spec)
+    table = None if spec is None else LocalTable.if_there(spec)
     if table is None:
         return ()
     rows = python_rows(table.read(Wanted(), columns=["arrival_unit", "file", "cause", "fix"]))
@@ -115,16 +115,9 @@ def _by_day_and_name(skipped: SkippedFile) -> tuple[date, str]:
     return (skipped.arrival_unit, skipped.file)
 
 
-def _opened(spec: TableSpec) -> LocalTable | None:
-    try:
-        return LocalTable(spec)
-    except NoTableError:
-        return None
-
-
 def _newest_first(spec: TableSpec, texts: Sequence[str]) -> Iterator[pa.Table]:
     """The rows whose text has all of some texts, some at a time, the newest day first."""
-    table = _opened(spec)
+    table = LocalTable.if_there(spec)
     if table is None:
         return
     names = ["arrival_unit", "file", "reason", "original"]

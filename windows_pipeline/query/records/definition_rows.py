@@ -2,40 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
 import pyarrow as pa
 
-from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.config import Pipeline, Source, Windows
+from windows_pipeline.query.records.record_times import RecordTimes
+from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.arrow_values import booleans, integer, text
 from windows_pipeline.query.tables.keys import KEY, KeyColumn, KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
-from windows_pipeline.query.tables.readable import RowFilter
 from windows_pipeline.query.tables.wanted import Span, Wanted
+from windows_pipeline.storage.catalog import source_tables
 
+RowFilter = Callable[[pa.Table, Windows, Source], list[bool]]
+"""Says of each row of raw_events whether it passes a definition's filter (rule A9)."""
 _EVENT_TIME = "event_time"
 
 
 class DefinitionRows:
-    """The accepted records of a pipeline, for one definition."""
+    """The accepted records of a pipeline, for one definition.
+
+    Attributes:
+        windows: The definition.
+        log: The rows of the arrival log.
+        times: The times of records, for the definition's windows.
+    """
 
     def __init__(
         self,
-        raw: LocalTable,
         pipeline: Pipeline,
-        windows: Windows,
-        row_filter: RowFilter | None,
+        windows_name: str,
+        warehouse: str,
+        row_filter: RowFilter | None = None,
     ) -> None:
-        """Takes the table raw_events, the definition, and what evaluates its filter."""
-        self._raw, self._source, self._windows = raw, pipeline.source, windows
+        """Opens the tables at their newest versions.
+
+        Args:
+            pipeline: The pipeline.
+            windows_name: The window definition.
+            warehouse: The folder of all tables.
+            row_filter: What evaluates the definition's filter; may be None without a filter.
+
+        Raises:
+            NoTableError: Nothing is ingested yet.
+            TableDamagedError: A file of a table is damaged.
+            UnreadableTableError: Only Spark can read a table.
+        """
+        self.windows = pipeline.windows[windows_name]
+        tables = source_tables(pipeline, warehouse)
+        # The log is read first: rows that it lacks may come meanwhile, and wait.
+        self.log = log_parts(tables.arrival_log)
+        self.times = RecordTimes(pipeline, self.log, self.windows.spec.close_delay_ms)
+        self._raw, self._source = LocalTable(tables.raw_events), pipeline.source
         self._row_filter = row_filter
 
     @property
     def key_column(self) -> KeyColumn:
         """The definition's key."""
-        names = self._windows.keyed(self._source).key_columns
+        names = self.windows.keyed(self._source).key_columns
         parts = [pa.field(name, self._kind(name)) for name in names]
         if not parts:
             return KeyColumn(pa.string())
@@ -43,8 +70,8 @@ class DefinitionRows:
 
     def of_key(self, keys: KeyRange, times: Span) -> pa.Table:
         """The rows of one key of the definition, within a span of event time; in no order."""
-        if self._windows.key is not None:
-            names = self._windows.keyed(self._source).key_columns
+        if self.windows.key is not None:
+            names = self.windows.keyed(self._source).key_columns
             columns = tuple(map(self._column, names))
             keys = KeyRange(keys.first, keys.last, columns) if names else KeyRange()
         return self._raw.read(Wanted(keys, {_EVENT_TIME: times}))
@@ -67,7 +94,7 @@ class DefinitionRows:
 
     def key(self, row: Mapping[str, Any]) -> Any:
         """The definition's key of a row; of several columns a dict of the parts by name."""
-        names = self._windows.keyed(self._source).key_columns
+        names = self.windows.keyed(self._source).key_columns
         values = self.values(row)
         if len(names) > 1:
             return {name: values[name] for name in names}
@@ -79,14 +106,14 @@ class DefinitionRows:
         Raises:
             UnreadableTableError: The definition has a filter, and nothing evaluates it.
         """
-        if self._windows.where is None or rows.num_rows == 0:
+        if self.windows.where is None or rows.num_rows == 0:
             return [True] * rows.num_rows
         if self._row_filter is None:
             raise UnreadableTableError(
                 f"where: only Spark evaluates a filter, and this definition has one: "
-                f"{self._windows.where}; open the store by WindowStore.on(spark, ...)"
+                f"{self.windows.where}; open the store by WindowStore.on(spark, ...)"
             )
-        return self._row_filter(rows, self._windows, self._source)
+        return self._row_filter(rows, self.windows, self._source)
 
     def values(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row's values by the names of the source's columns."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from itertools import islice
@@ -18,27 +19,23 @@ from windows_pipeline.query.records.absent_records import (
     rejected_records,
     skipped_files,
 )
-from windows_pipeline.query.records.definition_rows import DefinitionRows
+from windows_pipeline.query.records.definition_rows import DefinitionRows, RowFilter
 from windows_pipeline.query.records.explained import ExplainedRecord, Explanation, Fate
-from windows_pipeline.query.records.record_times import MetTimes, RecordTimes
+from windows_pipeline.query.records.record_times import ARRIVAL, ArrivedRecord
 from windows_pipeline.query.records.window_records import records_of_window
 from windows_pipeline.query.records.window_trace import is_of_row
 from windows_pipeline.query.state import computed_days
 from windows_pipeline.query.stored_window import StoredWindow
-from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.arrow_values import microseconds, python_rows
 from windows_pipeline.query.tables.keys import KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
-from windows_pipeline.query.tables.readable import RowFilter
 from windows_pipeline.query.tables.wanted import Span, Wanted
-from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
+from windows_pipeline.storage.catalog import window_tables
 from windows_pipeline.text.instants import epoch_ms, instant_of, time_text
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
-_ARRIVAL = ("arrival_unit", "source_partition", "offset")
-_ORDER = ("event_time", *_ARRIVAL)
+_ORDER = ("event_time", *ARRIVAL)
 _Arrival = tuple[date, str, int]
-_MOST_ROWS = 250_000
 MOST_EXPLAINED = 20
 """How many records are explained by default."""
 _NOT_YET = ": its first window was closed when it arrived, and no open window holds it"
@@ -62,32 +59,16 @@ class Explainer:
         warehouse: str,
         row_filter: RowFilter | None = None,
     ) -> None:
-        """Opens the tables at their newest versions.
-
-        Args:
-            pipeline: The pipeline.
-            windows_name: The window definition.
-            warehouse: The folder of all tables.
-            row_filter: What evaluates the definition's filter; may be None without a filter.
-
-        Raises:
-            NoTableError: Nothing is ingested yet.
-            TableDamagedError: A file of a table is damaged.
-            UnreadableTableError: Only Spark can read a table.
-        """
+        """Opens the tables at their newest versions; see `DefinitionRows`."""
         self._pipeline, self._name, self._warehouse = pipeline, windows_name, warehouse
         self._windows = pipeline.windows[windows_name]
         self._spec = self._windows.spec
-        source = source_tables(pipeline, warehouse)
-        # The log is read first: rows that it lacks may come meanwhile, and wait.
-        self._log = log_parts(source.arrival_log)
-        self._times = RecordTimes(pipeline, self._log, self._spec.close_delay_ms)
-        self._row_filter = row_filter
-        raw = LocalTable(source.raw_events)
-        self._rows = DefinitionRows(raw, pipeline, self._windows, row_filter)
+        self._rows = DefinitionRows(pipeline, windows_name, warehouse, row_filter)
         tables = window_tables(pipeline, windows_name, warehouse)
-        self._late = _late_table(tables.late_records)
-        self._current = self._pinned(tables.keyed_windows)
+        self._late = LocalTable.if_there(tables.late_records)
+        self._current: PinnedWindows | None = None
+        with suppress(NoTableError):
+            self._current = PinnedWindows(pipeline, windows_name, warehouse, "current")
 
     def parsed_key(self, text: str, argument: str) -> object:
         """The key that a text of a command line stands for; see `KeyColumn.parsed`.
@@ -150,7 +131,7 @@ class Explainer:
             )
             skipped = skipped_files(self._pipeline, self._warehouse)
         next_day = self._pipeline.partitions.start
-        days = {part.arrival_unit for part in self._log}
+        days = {part.arrival_unit for part in self._rows.log}
         while next_day in days:
             next_day += timedelta(days=1)
         through = next_day - timedelta(days=1)
@@ -163,27 +144,13 @@ class Explainer:
             waits_for=next_day,
         )
 
-    def _pinned(self, spec: TableSpec) -> PinnedWindows | None:
-        try:
-            return PinnedWindows(
-                self._pipeline,
-                self._windows,
-                self._warehouse,
-                spec,
-                "current",
-                version=None,
-                most_rows=_MOST_ROWS,
-            )
-        except NoTableError:
-            return None
-
     def _records(self, rows: pa.Table) -> Iterator[ExplainedRecord]:
-        of_rows = zip(python_rows(rows), self._times.of(rows), self._rows.passes(rows), strict=True)
-        for row, met, passes in of_rows:
-            yield self._record(row, met, passes=passes)
+        met, passes = self._rows.times.of(rows), self._rows.passes(rows)
+        for row, arrived, is_in in zip(python_rows(rows), met, passes, strict=True):
+            yield self._record(row, arrived, passes=is_in)
 
     def _record(
-        self, row: Mapping[str, Any], met: MetTimes | None, *, passes: bool
+        self, row: Mapping[str, Any], met: ArrivedRecord | None, *, passes: bool
     ) -> ExplainedRecord:
         fate, reason, windows = self._fate(row, met, passes=passes)
         return ExplainedRecord(
@@ -203,7 +170,7 @@ class Explainer:
         )
 
     def _fate(
-        self, row: Mapping[str, Any], met: MetTimes | None, *, passes: bool
+        self, row: Mapping[str, Any], met: ArrivedRecord | None, *, passes: bool
     ) -> tuple[Fate, str, tuple[StoredWindow, ...]]:
         """A record's fate, the reason, and the windows that count it."""
         if not passes:
@@ -234,7 +201,7 @@ class Explainer:
             return "; open windows are not stored (partial_results: false)"
         return ""
 
-    def _waiting(self, day: date, met: MetTimes | None) -> str:
+    def _waiting(self, day: date, met: ArrivedRecord | None) -> str:
         if met is None:
             return f"arrival day {day} is not ingested to the end, or a missing day blocks it"
         return f"arrival day {day} is ingested, and its windows are not computed yet"
@@ -242,8 +209,8 @@ class Explainer:
     @cached_property
     def _to_compute(self) -> frozenset[date]:
         """The days whose windows are not computed."""
-        days = {part.arrival_unit for part in self._log}
-        args = (self._pipeline, self._name, self._warehouse, self._log)
+        days = {part.arrival_unit for part in self._rows.log}
+        args = (self._pipeline, self._name, self._warehouse, self._rows.log)
         return frozenset(days - computed_days(*args))
 
     def _late_reason(self, row: Mapping[str, Any]) -> str | None:
@@ -252,7 +219,7 @@ class Explainer:
             return None
         at = microseconds(row["event_time"])
         keys = self._late.key.one(self._rows.key(row), "key")
-        columns = ["record_arrival_unit", *_ARRIVAL[1:], "reason"]
+        columns = ["record_arrival_unit", *ARRIVAL[1:], "reason"]
         found = self._late.read(Wanted(keys, {"event_time": Span(at, at)}), columns=columns)
         reasons = {
             (each["record_arrival_unit"], each["source_partition"], each["offset"]): each["reason"]
@@ -260,7 +227,7 @@ class Explainer:
         }
         return reasons.get(_arrival(row))
 
-    def _counting(self, row: Mapping[str, Any], met: MetTimes) -> tuple[StoredWindow, ...]:
+    def _counting(self, row: Mapping[str, Any], met: ArrivedRecord) -> tuple[StoredWindow, ...]:
         """The stored windows that count a record (rules A5, B5, D2, F5)."""
         if self._current is None:
             return ()
@@ -280,18 +247,9 @@ class Explainer:
         return tuple(was_open)
 
     def _has(self, window: StoredWindow, keys: KeyRange, row: Mapping[str, Any]) -> bool:
-        traced = records_of_window(
-            self._pipeline, self._name, self._warehouse, window, keys, self._row_filter
-        )
-        listed = zip(*(traced.records[name].to_pylist() for name in _ARRIVAL), strict=True)
+        records, _ = records_of_window(self._rows, window, keys)
+        listed = zip(*(records[name].to_pylist() for name in ARRIVAL), strict=True)
         return _arrival(row) in set(listed)
-
-
-def _late_table(spec: TableSpec) -> LocalTable | None:
-    try:
-        return LocalTable(spec)
-    except NoTableError:
-        return None
 
 
 def _arrival(row: Mapping[str, Any]) -> _Arrival:

@@ -16,19 +16,28 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.query.tables.arrival_days import LogPart
 from windows_pipeline.query.tables.arrow_values import TRUE, integer
 
-_COLUMNS = ("arrival_unit", "source_partition", "batch")
+ARRIVAL = ("arrival_unit", "source_partition", "offset")
+"""The columns that identify a record."""
 
 
-class MetTimes(NamedTuple):
-    """Stream time, watermark and close time at a record's arrival, in ms since 1970.
+class ArrivedRecord(NamedTuple):
+    """What decides a record's windows, as it was at its arrival; times are in ms since 1970.
 
     Attributes:
+        position: The index of its row.
+        arrival_unit: Its arrival day.
+        partition: Its source partition.
+        offset: Its offset in its arrival day and source partition.
         event_ms: Its event time.
         stream_ms: The stream time of its source partition, the record included.
         watermark_ms: The watermark before its arrival unit; None if there was none.
         close_ms: The close time: windows that end before it were closed.
     """
 
+    position: int
+    arrival_unit: date
+    partition: str
+    offset: int
     event_ms: int
     stream_ms: int
     watermark_ms: int | None
@@ -57,14 +66,14 @@ class RecordTimes:
         self._last_batch = max((part.batch for part in log if part.batch is not None), default=None)
         self._delay_ms = delay_ms
 
-    def of(self, rows: pa.Table) -> list[MetTimes | None]:
-        """The times of rows of raw_events; None for rows that no table counts yet.
+    def of(self, rows: pa.Table) -> list[ArrivedRecord | None]:
+        """The records of rows of raw_events; None for rows that no table counts yet.
 
         Those are rows that the log lacks, and rows of days that a missing day blocks.
         """
-        columns = [rows[name].to_pylist() for name in _COLUMNS]
-        times = [_milliseconds(rows[name]) for name in ("event_time", "running_max")]
-        return [self._met(*row) for row in zip(*columns, *times, strict=True)]
+        columns = [rows[name].to_pylist() for name in (*ARRIVAL, "batch")]
+        times = [_in_ms(rows[name]).to_pylist() for name in ("event_time", "running_max")]
+        return [self._arrived(*row) for row in zip(range(len(rows)), *columns, *times, strict=True)]
 
     def behind_ms(self, rows: pa.Table) -> np.ndarray[Any, Any]:
         """How far records were behind stream time, or the watermark if later, as they arrived.
@@ -106,26 +115,26 @@ class RecordTimes:
         arrival_unit = self._timeline.arrival_unit(day)
         return None if arrival_unit is None else arrival_unit.watermark_after_ms - self._delay_ms
 
-    def _met(
-        self, day: date, partition: str, batch: int | None, event_ms: int, running_ms: int
-    ) -> MetTimes | None:
+    def _arrived(
+        self,
+        position: int,
+        day: date,
+        partition: str,
+        offset: int,
+        batch: int | None,
+        event_ms: int,
+        running_ms: int,
+    ) -> ArrivedRecord | None:
         arrival_unit = self._timeline.arrival_unit(day)
         last = self._last_batch
         if arrival_unit is None or (batch is not None and last is not None and batch > last):
             return None
         stream_ms = max(running_ms, arrival_unit.stream_time_before_ms.get(partition, NEVER_MS))
         before_ms = arrival_unit.watermark_before_ms
-        return MetTimes(
-            event_ms,
-            stream_ms,
-            None if before_ms == NEVER_MS else before_ms,
-            max(stream_ms, before_ms) - self._delay_ms,
-        )
-
-
-def _milliseconds(times: pa.ChunkedArray) -> list[int]:
-    found: list[int] = _in_ms(times).to_pylist()
-    return found
+        watermark_ms = None if before_ms == NEVER_MS else before_ms
+        close_ms = max(stream_ms, before_ms) - self._delay_ms
+        where = (position, day, partition, offset)
+        return ArrivedRecord(*where, event_ms, stream_ms, watermark_ms, close_ms)
 
 
 def _in_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:

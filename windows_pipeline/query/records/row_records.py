@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from windows_pipeline.query.records.arrived_records import ArrivedRecord
+from windows_pipeline.query.records.record_times import ArrivedRecord
 from windows_pipeline.windows import GracedRows, RowWindow, SlideRows
 from windows_pipeline.windows.frames.bounds import FrameUnit
 
@@ -31,7 +31,7 @@ def records_of_row(
     Returns:
         The records, in the order by which the window goes; none if its row is not there.
     """
-    in_order = [each for each in records if each.time_ms >= each.close_ms]
+    in_order = [each for each in records if each.event_ms >= each.close_ms]
     if spec.by_arrival:
         in_order.sort(key=_arrival)
     name = (row["record_arrival_unit"], row["source_partition"], row["offset"])
@@ -49,7 +49,7 @@ def _frame(
     """The records in the window of the row at an index."""
     match window:
         case SlideRows(unit=FrameUnit.RANGE, back=back, ahead=ahead):
-            row_ms = in_order[at].time_ms
+            row_ms = in_order[at].event_ms
             first = 0 if back is None else bisect_left(in_order, row_ms - back, key=_time_ms)
             end = len(in_order)
             if ahead is not None:
@@ -63,7 +63,7 @@ def _frame(
 
 
 def _time_ms(record: ArrivedRecord) -> int:
-    return record.time_ms
+    return record.event_ms
 
 
 def _arrival(record: ArrivedRecord) -> tuple[date, int]:

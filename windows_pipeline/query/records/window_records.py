@@ -3,83 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.config import Pipeline
-from windows_pipeline.query.records.arrived_records import ARRIVAL, ArrivedRecord, arrived_records
 from windows_pipeline.query.records.definition_rows import DefinitionRows
-from windows_pipeline.query.records.record_times import RecordTimes
+from windows_pipeline.query.records.record_times import ARRIVAL, ArrivedRecord
 from windows_pipeline.query.records.row_records import records_of_row
 from windows_pipeline.query.stored_window import StoredWindow
-from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.arrow_values import booleans, instants, microseconds
 from windows_pipeline.query.tables.keys import KeyRange, in_order
-from windows_pipeline.query.tables.local import LocalTable
-from windows_pipeline.query.tables.readable import RowFilter
 from windows_pipeline.query.tables.wanted import Span
-from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.windows import GracedRows, SessionWindows
 
 _MS_US = 1_000
 
 
-@dataclass(frozen=True)
-class TracedWindow:
-    """A final window and its records.
-
-    Attributes:
-        records: The columns of raw_events, with `stream_time` and `close_time` as they were when
-            the record arrived, and `behind_ms`, how far its event time was behind stream time;
-            in the order of event time, then of arrival.
-        closed_at_ms: The close time after the arrival unit that closed the window; None if the log
-            does not say.
-    """
-
-    records: pa.Table
-    closed_at_ms: int | None
-
-
 def records_of_window(
-    pipeline: Pipeline,
-    windows_name: str,
-    warehouse: str,
-    window: StoredWindow,
-    keys: KeyRange,
-    row_filter: RowFilter | None = None,
-) -> TracedWindow:
-    """Finds the records that count in a final window.
+    found: DefinitionRows, window: StoredWindow, keys: KeyRange
+) -> tuple[pa.Table, int | None]:
+    """Finds the records that count in a final window, and the close time that made it final.
 
     Args:
-        pipeline: The pipeline.
-        windows_name: The window definition.
-        warehouse: The folder of all tables.
+        found: The accepted records, for the window's definition.
         window: The window, of the table `final`.
         keys: The window's key.
-        row_filter: What evaluates the definition's filter; may be None without a filter.
+
+    Returns:
+        The columns of raw_events, with `stream_time` and `close_time` as they were when the record
+        arrived, and `behind_ms`, how far its event time was behind stream time; in the order of
+        event time, then of arrival. With it the close time after the arrival unit that closed the
+        window, in milliseconds since 1970; None if the log does not say.
 
     Raises:
-        NoTableError: A table does not exist.
         TableDamagedError: A file of a table is damaged.
-        UnreadableTableError: Only Spark can read a table, or nothing evaluates the definition's
-            filter.
+        UnreadableTableError: Nothing evaluates the definition's filter.
     """
-    windows = pipeline.windows[windows_name]
-    spec = windows.spec
-    source = source_tables(pipeline, warehouse)
-    times = RecordTimes(pipeline, log_parts(source.arrival_log), spec.close_delay_ms)
-    raw = DefinitionRows(LocalTable(source.raw_events), pipeline, windows, row_filter)
+    spec = found.windows.spec
     start_us, end_us = microseconds(window.start), microseconds(window.end)
     if isinstance(spec, SessionWindows):
-        rows = _run_around(raw, keys, (start_us, end_us), spec.gap_ms * _MS_US)
+        rows = _run_around(found, keys, (start_us, end_us), spec.gap_ms * _MS_US)
     else:
         last_us = end_us - spec.excludes_end
-        rows = raw.passing(keys, Span(start_us, last_us))
+        rows = found.passing(keys, Span(start_us, last_us))
     rows = in_order(rows, ("event_time", *ARRIVAL))
-    records = list(arrived_records(rows, times))
+    records = [record for record in found.times.of(rows) if record is not None]
     if isinstance(spec, SessionWindows):
         counted = _session(records, spec.gap_ms, (start_us // _MS_US, end_us // _MS_US))
     elif isinstance(spec, GracedRows):
@@ -87,7 +56,7 @@ def records_of_window(
     else:
         last_ms = end_us // _MS_US - spec.excludes_end
         counted = [record for record in records if record.close_ms <= last_ms]
-    return TracedWindow(_with_times(rows, counted), times.closed_after_ms(window.arrival_unit))
+    return _with_times(rows, counted), found.times.closed_after_ms(window.arrival_unit)
 
 
 def _run_around(
@@ -119,24 +88,24 @@ def _session(
     for record in sorted(records, key=_arrival):
         merged, others = [record], []
         for session in sessions:
-            is_open = session[-1].time_ms >= record.close_ms
-            nearest = min(abs(each.time_ms - record.time_ms) for each in session)
+            is_open = session[-1].event_ms >= record.close_ms
+            nearest = min(abs(each.event_ms - record.event_ms) for each in session)
             if is_open and nearest <= gap_ms:
                 merged += session
             else:
                 others.append(session)
-        merged.sort(key=lambda each: each.time_ms)
-        if merged[-1].time_ms >= record.close_ms:
+        merged.sort(key=lambda each: each.event_ms)
+        if merged[-1].event_ms >= record.close_ms:
             sessions = [*others, merged]
     for session in sessions:
-        if (session[0].time_ms, session[-1].time_ms) == bounds:
+        if (session[0].event_ms, session[-1].event_ms) == bounds:
             return session
     return []
 
 
 def _arrival(record: ArrivedRecord) -> tuple[int, str, date, int]:
     """What orders the merge of the source partitions: stream time, partition, arrival (rule A1)."""
-    return (record.stream_time_ms, record.partition, record.arrival_unit, record.offset)
+    return (record.stream_ms, record.partition, record.arrival_unit, record.offset)
 
 
 def _with_times(rows: pa.Table, counted: Sequence[ArrivedRecord]) -> pa.Table:
@@ -144,10 +113,10 @@ def _with_times(rows: pa.Table, counted: Sequence[ArrivedRecord]) -> pa.Table:
     chosen = np.zeros(rows.num_rows, dtype=bool)
     in_rows = sorted(counted)
     chosen[[record.position for record in in_rows]] = True
-    late = np.array([each.stream_time_ms - each.time_ms for each in in_rows], np.int64)
+    late = np.array([each.stream_ms - each.event_ms for each in in_rows], np.int64)
     return (
         rows.filter(booleans(chosen))
-        .append_column("stream_time", instants([each.stream_time_ms for each in in_rows]))
+        .append_column("stream_time", instants([each.stream_ms for each in in_rows]))
         .append_column("close_time", instants([each.close_ms for each in in_rows]))
         .append_column(
             "behind_ms", pa.Array.from_buffers(pa.int64(), len(late), [None, pa.py_buffer(late)])

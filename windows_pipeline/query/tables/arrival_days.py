@@ -8,8 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from windows_pipeline.query.tables.arrow_values import instants
-from windows_pipeline.query.tables.local import LocalTable, NoTableError
-from windows_pipeline.query.tables.readable import OpenTable
+from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage.catalog import TableSpec
 
@@ -31,20 +30,15 @@ class LogPart(NamedTuple):
     batch: int | None
 
 
-def log_parts(arrival_log: TableSpec, open_table: OpenTable = LocalTable) -> tuple[LogPart, ...]:
+def log_parts(arrival_log: TableSpec) -> tuple[LogPart, ...]:
     """The rows of a pipeline's arrival log; none if the table does not exist.
-
-    Args:
-        arrival_log: The log.
-        open_table: Opens it.
 
     Raises:
         TableDamagedError: A file of the table is damaged.
         UnreadableTableError: Only Spark can read the table.
     """
-    try:
-        table = open_table(arrival_log)
-    except NoTableError:
+    table = LocalTable.if_there(arrival_log)
+    if table is None:
         return ()
     rows = table.read(Wanted(), columns=_COLUMNS)
     columns = (_in_ms(rows[name]).to_pylist() for name in _COLUMNS)

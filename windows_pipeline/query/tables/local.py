@@ -68,6 +68,14 @@ class LocalTable:
         self.schema = self._rows.schema
         self.properties: Mapping[str, str] = self._table.metadata().configuration
 
+    @classmethod
+    def if_there(cls, spec: TableSpec) -> LocalTable | None:
+        """Opens a table at its newest version; None if it does not exist yet."""
+        try:
+            return cls(spec)
+        except NoTableError:
+            return None
+
     @property
     def key(self) -> KeyColumn:
         """The table's key column."""
@@ -159,7 +167,7 @@ def open_table(spec: TableSpec, version: int | None = None) -> DeltaTable:
         raise UnreadableTableError(
             f"{spec.name}: without Spark, tables are read from local folders without any of "
             "%[]^|\\ in their path, and from URIs for which settings.yaml has storage_options, and "
-            f"this table lies in {location}; read it with Spark"
+            f"this table lies in {location}; set storage_options, or read it by Spark's SQL"
         )
     try:
         is_there = is_table(location)
