@@ -7,7 +7,7 @@ from datetime import date
 import typer
 
 from windows_pipeline.cli.failures import end_failed, failed_rules, rules_of_jobs
-from windows_pipeline.cli.jobs.recorders import recorded, recording
+from windows_pipeline.cli.jobs.recorders import recording
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import print_jobs
@@ -38,13 +38,13 @@ def rebuild_stale(
     status.update(f"{pipeline.name}: looking for tables that follow an old definition")
     results = rebuild(spark, pipeline, settings, from_step, report)
     again = f"windows-pipeline rebuild {pipeline.name}"
-    with recording(context, pipeline, settings, spark) as send:
-        done = print_jobs(recorded(results, send), pipeline, lambda _: again)
-    if not done:
+    with recording(context, pipeline, settings, spark) as done:
+        print_jobs(results, pipeline, lambda _: again, done.jobs)
+    if not done.jobs:
         CONSOLE.print(
             f"{pipeline.name}: every table follows {pipeline.name}'s definition; nothing to do"
         )
-    end_failed(failed_rules(rules_of_jobs(done)))
+    end_failed(failed_rules(rules_of_jobs(done.jobs)))
 
 
 def forget_ingested(
