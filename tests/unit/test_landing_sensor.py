@@ -1,10 +1,10 @@
-"""The sensor of landed days requests each complete day once, and no day past a missing one."""
+"""Sensor and schedule request landed days, and no day past a missing one."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -13,10 +13,12 @@ import yaml
 
 from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of
 from tests.support.requested_runs import requested_days
-from tests.support.written_tables import log_days
+from tests.support.written_tables import log_days, write_rows
 from windows_pipeline.dagster import range_tags
 from windows_pipeline.dagster.definitions import build_definitions
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import computed_days
+from windows_pipeline.storage.writer_lock import writing
 
 FIRST = date(2013, 1, 1)
 PARTITION_TAG = "dagster/partition"
@@ -35,6 +37,7 @@ class Landing:
         self.folder, self.instance = folder, instance
         self.cursor: str | None = None
         self.reason = ""
+        self.now, self.keys = datetime(2026, 1, 1, 0, 30, tzinfo=UTC), set[str]()
         folder.mkdir(exist_ok=True)
         fields = yaml.safe_load(FLIGHTS)
         fields["schedule"] = {"on_landing": {} if quiet is None else {"quiet": quiet}}
@@ -60,6 +63,12 @@ class Landing:
     def publish(self, *numbers: int) -> None:
         log_days(self.pipeline, str(self.folder / "warehouse"), map(key, numbers))
 
+    def compute(self, *numbers: int) -> None:
+        """Notes days as computed to the end."""
+        spec = computed_days(self.pipeline, "hourly", str(self.folder / "warehouse"), fired=False)
+        days = (FIRST + timedelta(days=number - 1) for number in numbers)
+        write_rows(spec, [{"arrival_unit": day} for day in days])
+
     def begin(self, first: int, last: int) -> dg.DagsterRun:
         """A run of some days that is not finished."""
         return self.instance.create_run_for_job(
@@ -78,6 +87,19 @@ class Landing:
         self.reason = result.skip_message or ""
         requests = result.run_requests or []
         assert all(request.run_key for request in requests)
+        return requested_days(requests)
+
+    def night(self) -> list[tuple[str, str]]:
+        """The first and the last day of each run that the schedule requests in the next night."""
+        self.now += timedelta(days=1)
+        schedule = self.definitions.resolve_schedule_def("flights_daily")
+        with dg.build_schedule_context(self.instance, self.now) as context:
+            tick = schedule.evaluate_tick(context)
+        self.reason = tick.skip_message or ""
+        requests = tick.run_requests or []
+        keys = {str(request.run_key) for request in requests}
+        assert not self.keys & keys  # Dagster passes over a request with a key that it has seen
+        self.keys |= keys
         return requested_days(requests)
 
 
@@ -218,6 +240,45 @@ def test_a_tick_requests_a_month_at_most(landing: Landing) -> None:
     assert landing.tick() == [(key(1), key(31))]
     landing.publish(*range(1, 32))
     assert landing.tick() == [(key(32), key(40))]
+
+
+def test_the_schedule_requests_the_days_that_run_would_compute(landing: Landing) -> None:
+    """Marked or not; days that a missing day had blocked come with it (rule A2)."""
+    assert landing.night() == []
+    assert landing.reason == "every landed day is published"
+    for number in (1, 2, 4):
+        landing.land(number)
+    assert landing.night() == [(key(1), key(2))]
+    landing.publish(1, 2, 4)
+    landing.compute(1, 2)
+    assert landing.night() == []
+    assert f"{key(3)} has no folder, and all later days wait for it" in landing.reason
+    landing.land(3)
+    assert landing.night() == [(key(3), key(4))]
+
+
+def test_the_schedule_requests_a_day_until_it_is_computed(landing: Landing) -> None:
+    """By itself, so that a new day need not wait for one that fails again."""
+    for number in (1, 2, 3):
+        landing.land(number)
+    landing.publish(1, 2)
+    landing.compute(1)
+    assert landing.night() == [(key(3), key(3)), (key(2), key(2))]
+    landing.publish(3)
+    landing.compute(3)
+    assert landing.night() == landing.night() == [(key(2), key(2))]
+    landing.compute(2)
+    assert landing.night() == []
+
+
+def test_the_schedule_leaves_days_to_whoever_computes_them(landing: Landing) -> None:
+    landing.land(1)
+    with writing(landing.pipeline, str(landing.folder / "warehouse")):
+        assert landing.night() == []
+    run = landing.begin(1, 1)
+    assert landing.night() == []
+    landing.instance.report_run_failed(run)
+    assert landing.night() == [(key(1), key(1))]
 
 
 def test_days_outside_the_partitions_and_other_names_are_left_out(landing: Landing) -> None:
