@@ -92,7 +92,7 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             if not days:
                 continue
             results = check_published(job, session, days, recount=True)
-            evaluations = [*events.of_checks(name, results, days), *events.of_all_episodes(name)]
+            evaluations = [*events.of_checks(name, results, days), *events.of_episodes(name)]
             yield from in_order(context.instance, evaluations)
             wrong = [found for found in results if not found.passed and not found.check.is_warning]
             failed += [f"{name} {found.check.name}" for found in wrong]
