@@ -18,7 +18,6 @@ from windows_pipeline.cli.commands import (
     rebuild,
     run,
     stream,
-    trace,
 )
 from windows_pipeline.cli.failures import noting_failures
 from windows_pipeline.cli.jobs.validate import validate
@@ -29,6 +28,7 @@ from windows_pipeline.cli.questions.explain import explain
 from windows_pipeline.cli.questions.fetch import fetch
 from windows_pipeline.cli.questions.newest import alerts, late, rejected
 from windows_pipeline.cli.questions.status import status
+from windows_pipeline.cli.questions.trace import trace
 from windows_pipeline.cli.report import report
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
 from windows_pipeline.cli.terminal.console import ERRORS
