@@ -11,10 +11,9 @@ from pathlib import Path
 from windows_pipeline.config import ConfigError, Pipeline, Target
 from windows_pipeline.notify.delivered import Delivered, Delivery, Outcome, delivered_log
 from windows_pipeline.notify.events import read_events, versions
-from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.pipeline_events import AnyEvent, pipeline_events
 from windows_pipeline.notify.plan import Message, Plan, is_quiet, plan
-from windows_pipeline.notify.senders import Send, sender_of
+from windows_pipeline.notify.senders import NotSentError, Send, sender_of
 from windows_pipeline.notify.texts import title
 from windows_pipeline.settings import Settings
 

@@ -15,6 +15,7 @@ from windows_pipeline.cli.arguments import (
     WindowsName,
     chosen_windows,
     declared,
+    every_windows,
     parsed_day,
     parsed_instant,
     parsed_span,
@@ -109,7 +110,7 @@ def trace(
     try:
         asked: tuple[str, str, NamedRow] | FoundAlert
         if key is None or window_end is None:
-            names = list(found.windows) if windows is None else [chosen_windows(found, windows)]
+            names = every_windows(found, windows)
             asked = alert_named(alert or "", "--alert", found, settings.warehouse, names)
             name, key, instant = asked.windows_name, key_text(asked.key), asked.end
         else:
