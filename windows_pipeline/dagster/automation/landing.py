@@ -73,8 +73,8 @@ class Found(NamedTuple):
     cursor: Cursor
 
 
-def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinition | None:
-    """The sensor of a pipeline whose days are ingested whole; None for a stream.
+def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinition:
+    """The sensor of a pipeline whose days are ingested whole.
 
     A tick requests the job that materializes every asset, for the days that are complete: their
     folder has a file `_SUCCESS`, or nothing changed in it for the time that the pipeline's file
@@ -84,8 +84,6 @@ def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinitio
 
     A published day is not run again. If its files changed since, the tick says so.
     """
-    if not pipeline.source.by_days:
-        return None
     declared = pipeline.schedule.on_landing
     enabled = dg.DefaultSensorStatus.RUNNING, dg.DefaultSensorStatus.STOPPED
     job = f"{pipeline.name}_all"
