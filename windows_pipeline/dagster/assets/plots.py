@@ -23,29 +23,21 @@ _LOG = getLogger(__name__)
 
 def lateness_plots(pipeline: Pipeline, settings: Settings) -> ExtraMetadata:
     """A function that draws how late each day's records came."""
-
-    def opened(open_table: OpenTable) -> _Drawn:
-        return SourcePlots(pipeline, settings.warehouse, open_table).lateness
-
-    return _plots("lateness", opened)
+    return _plots(
+        "lateness", lambda opened: SourcePlots(pipeline, settings.warehouse, opened).lateness
+    )
 
 
 def size_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
     """A function that draws the windows that each day closed by their number of records."""
-
-    def opened(open_table: OpenTable) -> _Drawn:
-        return WindowPlots(pipeline, windows_name, settings.warehouse, open_table).sizes
-
-    return _plots("records_a_window", opened)
+    of = (pipeline, windows_name, settings.warehouse)
+    return _plots("records_a_window", lambda opened: WindowPlots(*of, opened).sizes)
 
 
 def alert_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
     """A function that draws, for keys with alerts, the windows that each day closed."""
-
-    def opened(open_table: OpenTable) -> _Drawn:
-        return WindowPlots(pipeline, windows_name, settings.warehouse, open_table).alerts
-
-    return _plots("plot", opened)
+    of = (pipeline, windows_name, settings.warehouse)
+    return _plots("plot", lambda opened: WindowPlots(*of, opened).alerts)
 
 
 def _plots(name: str, opened: Callable[[OpenTable], _Drawn]) -> ExtraMetadata:
