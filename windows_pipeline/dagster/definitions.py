@@ -78,9 +78,10 @@ def build_definitions(
         )
         for pipeline in every
     ]
+    notifying = [notify_sensor(pipeline, settings) for pipeline in every if pipeline.notify]
     jobs: list[dg.JobDefinition] = []
     schedules: list[dg.ScheduleDefinition] = []
-    sensors: list[dg.SensorDefinition] = []
+    sensors: list[dg.SensorDefinition] = list(notifying)
     for pipeline in every:
         of_commands = (correction_job, rebuild_job, check_job, maintenance_job)
         jobs += [job(pipeline, settings) for job in of_commands]
@@ -89,14 +90,10 @@ def build_definitions(
             sensors += [landing_sensor(pipeline, settings), conditions_sensor(pipeline)]
         else:
             jobs.append(stream_job(pipeline, settings))
-        if pipeline.notify:
-            notifying = notify_sensor(pipeline, settings)
-            sensors.append(notifying)
-            jobs.append(notifying.job)
     of_failures = failure_sensor(every, settings)
     return dg.Definitions(
         assets=list(assets),
-        jobs=[*of_days, *jobs],
+        jobs=[*of_days, *jobs, *(sensor.job for sensor in notifying)],
         schedules=schedules,
         sensors=sensors if of_failures is None else [*sensors, of_failures],
         resources=dict(resources),

@@ -39,7 +39,9 @@ def one_step_job(
     ) -> Iterator[Any]:
         yield from step(context, spark)
 
-    @dg.job(name=name, description=description, config=fields_of(op, fields) if fields else None)
+    config: dict[str, Any] = {"config": fields_of(op, fields)} if fields else {}
+
+    @dg.job(name=name, description=description, **config)
     def job() -> None:
         run()
 
