@@ -93,7 +93,9 @@ class Landing:
         """The first and the last day of each run that the schedule requests in the next night."""
         self.now += timedelta(days=1)
         schedule = self.definitions.resolve_schedule_def("flights_daily")
-        with dg.build_schedule_context(self.instance, self.now) as context:
+        with dg.build_schedule_context(
+            self.instance, self.now, repository_def=self.definitions.get_repository_def()
+        ) as context:
             tick = schedule.evaluate_tick(context)
         self.reason = tick.skip_message or ""
         requests = tick.run_requests or []
@@ -113,6 +115,15 @@ def instance() -> Iterator[dg.DagsterInstance]:
 def landing(tmp_path: Path, instance: dg.DagsterInstance) -> Landing:
     """Only a file `_SUCCESS` makes a day complete."""
     return Landing(tmp_path, instance, None)
+
+
+@pytest.fixture
+def nightly(tmp_path: Path) -> Iterator[Landing]:
+    """As `landing`, with an instance on disk, as the context of a schedule needs."""
+    home = tmp_path / "home"
+    home.mkdir()
+    with dg.DagsterInstance.local_temp(str(home)) as instance:
+        yield Landing(tmp_path, instance, None)
 
 
 def test_a_marked_day_is_requested_once(landing: Landing) -> None:
@@ -242,43 +253,43 @@ def test_a_tick_requests_a_month_at_most(landing: Landing) -> None:
     assert landing.tick() == [(key(32), key(40))]
 
 
-def test_the_schedule_requests_the_days_that_run_would_compute(landing: Landing) -> None:
+def test_the_schedule_requests_the_days_that_run_would_compute(nightly: Landing) -> None:
     """Marked or not; days that a missing day had blocked come with it (rule A2)."""
-    assert landing.night() == []
-    assert landing.reason == "every landed day is published"
+    assert nightly.night() == []
+    assert nightly.reason == "every landed day is published"
     for number in (1, 2, 4):
-        landing.land(number)
-    assert landing.night() == [(key(1), key(2))]
-    landing.publish(1, 2, 4)
-    landing.compute(1, 2)
-    assert landing.night() == []
-    assert f"{key(3)} has no folder, and all later days wait for it" in landing.reason
-    landing.land(3)
-    assert landing.night() == [(key(3), key(4))]
+        nightly.land(number)
+    assert nightly.night() == [(key(1), key(2))]
+    nightly.publish(1, 2, 4)
+    nightly.compute(1, 2)
+    assert nightly.night() == []
+    assert f"{key(3)} has no folder, and all later days wait for it" in nightly.reason
+    nightly.land(3)
+    assert nightly.night() == [(key(3), key(4))]
 
 
-def test_the_schedule_requests_a_day_until_it_is_computed(landing: Landing) -> None:
+def test_the_schedule_requests_a_day_until_it_is_computed(nightly: Landing) -> None:
     """By itself, so that a new day need not wait for one that fails again."""
     for number in (1, 2, 3):
-        landing.land(number)
-    landing.publish(1, 2)
-    landing.compute(1)
-    assert landing.night() == [(key(3), key(3)), (key(2), key(2))]
-    landing.publish(3)
-    landing.compute(3)
-    assert landing.night() == landing.night() == [(key(2), key(2))]
-    landing.compute(2)
-    assert landing.night() == []
+        nightly.land(number)
+    nightly.publish(1, 2)
+    nightly.compute(1)
+    assert nightly.night() == [(key(3), key(3)), (key(2), key(2))]
+    nightly.publish(3)
+    nightly.compute(3)
+    assert nightly.night() == nightly.night() == [(key(2), key(2))]
+    nightly.compute(2)
+    assert nightly.night() == []
 
 
-def test_the_schedule_leaves_days_to_whoever_computes_them(landing: Landing) -> None:
-    landing.land(1)
-    with writing(landing.pipeline, str(landing.folder / "warehouse")):
-        assert landing.night() == []
-    run = landing.begin(1, 1)
-    assert landing.night() == []
-    landing.instance.report_run_failed(run)
-    assert landing.night() == [(key(1), key(1))]
+def test_the_schedule_leaves_days_to_whoever_computes_them(nightly: Landing) -> None:
+    nightly.land(1)
+    with writing(nightly.pipeline, str(nightly.folder / "warehouse")):
+        assert nightly.night() == []
+    run = nightly.begin(1, 1)
+    assert nightly.night() == []
+    nightly.instance.report_run_failed(run)
+    assert nightly.night() == [(key(1), key(1))]
 
 
 def test_days_outside_the_partitions_and_other_names_are_left_out(landing: Landing) -> None:
