@@ -57,11 +57,11 @@ def record(
     Raises:
         RuntimeError: The run failed, and not for what it records.
     """
-    home = Path(os.environ.get("DAGSTER_HOME") or settings.dagster_home or "")
-    if not (home / "dagster.yaml").is_file():
+    named = os.environ.get("DAGSTER_HOME") or settings.dagster_home
+    if named is None or not (Path(named) / "dagster.yaml").is_file():
         return
     # `DagsterInstance.get` takes the folder from nowhere else.
-    os.environ["DAGSTER_HOME"] = str(home.resolve())
+    os.environ["DAGSTER_HOME"] = str(Path(named).resolve())
     instance = dg.DagsterInstance.get()
     of = ResultEvents(pipeline, settings, spark, instance)
     events: list[Event] = []
