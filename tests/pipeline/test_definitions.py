@@ -1,12 +1,8 @@
-"""The project's definitions load; the schedule asks for the newest day; a second YAML runs."""
+"""The project's definitions load; a second YAML runs."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import dagster as dg
 import pytest
@@ -16,15 +12,12 @@ from pyspark.sql import SparkSession
 from definitions import build_definitions, defs
 from demo.run import assets_of_demo
 from tests.support.pipelines import ROOT, Project, day, materializations
-from tests.support.requested_runs import requested_days
-from tests.support.written_tables import log_days
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.dagster import asset_key, range_tags
 from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_days
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables, window_tables
-from windows_pipeline.storage.writer_lock import writing
 
 
 @pytest.fixture
@@ -38,132 +31,6 @@ def carriers(tmp_path: Path, settings: Settings, landed_flights: Path) -> Projec
     (tmp_path / "pipelines" / "carriers.yaml").write_text(text)
     project.land(landed_flights, 3)
     return project
-
-
-class Nights:
-    """The schedule's ticks over one Dagster instance, a night after the other."""
-
-    def __init__(self, project: Project, instance: dg.DagsterInstance) -> None:
-        self._definitions = build_definitions(project.settings)
-        dg.Definitions.validate_loadable(self._definitions)
-        self._pipeline = load_pipeline(project.folder / "pipelines" / "carriers.yaml")
-        self._warehouse = project.settings.warehouse
-        self._instance = instance
-        self._now = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
-        self._keys: set[str | None] = set()
-        self.skipped: str | None = None
-
-    def materialized(self, asset: str, *days: int) -> None:
-        """An asset has days, by Dagster's events; raw_events by the arrival log, too."""
-        if asset == "raw_events":
-            log_days(self._pipeline, self._warehouse, (day(number).isoformat() for number in days))
-        for number in days:
-            key = dg.AssetKey(["carriers", *asset.split("/")])
-            made = dg.AssetMaterialization(key, partition=day(number).isoformat())
-            self._instance.report_runless_asset_event(made)
-
-    def begun(self, first: int, last: int) -> dg.DagsterRun:
-        """A run of some days that is not finished."""
-        return self._instance.create_run_for_job(
-            self._definitions.resolve_job_def("carriers_all"),
-            tags=range_tags(day(first).isoformat(), day(last).isoformat()),
-        )
-
-    def failed(self, first: int, last: int, *, but: str | None = None) -> None:
-        """A run of some days that failed: nothing came of it, but what one step made."""
-        run = self.begun(first, last)
-        if but is not None:
-            self.materialized(but, *range(first, last + 1))
-        self._instance.report_run_failed(run)
-
-    def assets(self) -> list[str]:
-        """All that a run of the job materializes, without the pipeline's name."""
-        job = self._definitions.resolve_job_def("carriers_all")
-        return ["/".join(key.path[1:]) for key in job.asset_layer.executable_asset_keys]
-
-    def asked(self) -> list[tuple[str, str]]:
-        """The first and the last day of each run that the next tick asks for."""
-        self._now += timedelta(days=1)
-        schedule = self._definitions.resolve_schedule_def("carriers_daily")
-        with dg.build_schedule_context(
-            instance=self._instance,
-            scheduled_execution_time=self._now,
-            repository_def=self._definitions.get_repository_def(),
-        ) as context:
-            tick = schedule.evaluate_tick(context)
-        requests, self.skipped = tick.run_requests or [], tick.skip_message
-        # Dagster passes over a request with a key that it has seen.
-        assert not self._keys & {request.run_key for request in requests}
-        self._keys |= {request.run_key for request in requests}
-        return requested_days(requests)
-
-
-@pytest.fixture
-def nights(carriers: Project) -> Iterator[Nights]:
-    with TemporaryDirectory() as folder, dg.DagsterInstance.local_temp(folder) as instance:
-        yield Nights(carriers, instance)
-
-
-FIRST, SECOND, THIRD = (day(number).isoformat() for number in (1, 2, 3))
-
-
-def test_the_schedule_asks_for_the_newest_landed_days(carriers: Project, nights: Nights) -> None:
-    assert nights.asked() == [(FIRST, THIRD)]
-    nights.materialized("raw_events", 1, 3)
-    # The days that a missing day blocked come with it.
-    assert nights.asked() == [(SECOND, THIRD)]
-    nights.materialized("raw_events", 2)
-    assert nights.asked() == []
-    shutil.rmtree(carriers.folder / "data" / "flights" / SECOND)
-    assert nights.asked() == []
-    assert nights.skipped == f"the newest landed day, {THIRD}, is materialized"
-
-
-def test_the_schedule_asks_for_no_day_while_a_command_writes(
-    carriers: Project, nights: Nights
-) -> None:
-    pipeline = load_pipeline(carriers.folder / "pipelines" / "carriers.yaml")
-    with writing(pipeline, carriers.settings.warehouse):
-        assert nights.asked() == []
-    assert nights.asked() == [(FIRST, THIRD)]
-
-
-def test_the_schedule_asks_for_no_day_before_a_gap(carriers: Project, nights: Nights) -> None:
-    shutil.rmtree(carriers.folder / "data" / "flights" / SECOND)
-    assert nights.asked() == [(THIRD, THIRD)]
-    nights.materialized("raw_events", 3)
-    assert nights.asked() == []
-    assert nights.skipped is not None
-    assert f"nothing closes before the raw day {SECOND}" in nights.skipped
-
-
-def test_the_schedule_asks_again_for_a_day_of_which_a_step_failed(nights: Nights) -> None:
-    """By itself, so that a new day need not wait for one that fails again."""
-    nights.materialized("raw_events", 1)
-    nights.failed(2, 2, but="raw_events")
-    assert nights.asked() == [(THIRD, THIRD), (SECOND, THIRD)]
-    nights.materialized("raw_events", 3)
-    assert nights.asked() == [(SECOND, THIRD)]
-    assert nights.asked() == [(SECOND, THIRD)]
-    # What became of it since counts, and of definitions that nobody asked for nothing is missing.
-    for asset in nights.assets():
-        nights.materialized(asset, 2)
-    assert nights.asked() == []
-
-
-def test_the_schedule_leaves_days_to_the_run_that_computes_them(nights: Nights) -> None:
-    nights.begun(1, 2)
-    assert nights.asked() == [(THIRD, THIRD)]
-    nights.begun(3, 3)
-    assert nights.asked() == []
-
-
-def test_the_schedule_asks_again_for_a_raw_day_that_failed(nights: Nights) -> None:
-    nights.materialized("raw_events", 2)
-    nights.failed(1, 1)
-    assert nights.asked() == [(THIRD, THIRD), (FIRST, THIRD)]
-    nights.failed(1, 3)
-    assert nights.asked() == [(FIRST, THIRD)]
 
 
 def rows_reported(result: dg.ExecuteInProcessResult, table: Table) -> set[object]:

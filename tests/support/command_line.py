@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.cli.main import main
+from windows_pipeline.cli.session import StartSession
 from windows_pipeline.compat.spark_session import start_session
 
 HEAVY = frozenset({"pyspark", "great_expectations", "numba", "pandas"})

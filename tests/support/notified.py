@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -23,30 +22,15 @@ NOW = datetime(2013, 1, 2, 0, 30, tzinfo=UTC)
 """Half an hour after the end of the day."""
 
 
-def set_commit_time(table: Path, at: datetime) -> None:
-    """Sets when the newest version of a table was committed."""
-    commit = max((table / "_delta_log").glob("*.json"))
-    actions = [json.loads(line) for line in commit.read_bytes().splitlines()]
-    for action in actions:
-        if "commitInfo" in action:
-            action["commitInfo"]["timestamp"] = int(at.timestamp() * 1_000)
-    commit.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
-
-
 @dataclass
 class Notified:
-    """The project.
-
-    Attributes:
-        clock: When the next rows are published.
-    """
+    """The project."""
 
     folder: Path
     targets: str
     number: int = 0
     commands: tuple[str, ...] = ()
     text: str = FLIGHTS
-    clock: datetime = NOW
 
     @property
     def pipeline(self) -> Pipeline:
@@ -88,7 +72,6 @@ class Notified:
                 }
             )
         write_rows(spec, added)
-        set_commit_time(Path(spec.location), self.clock)
         return [row["notification_id"] for row in added]
 
     def retract(self, *ids: str) -> None:

@@ -14,7 +14,7 @@ import yaml
 from tests.support.command_line import call, call_alone
 from tests.support.pipeline_texts import FLIGHTS, changed, load_text, of_kind
 from tests.support.written_tables import Row, write_rows
-from windows_pipeline.cli.arguments import StartSession
+from windows_pipeline.cli.session import StartSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.catalog import TableSpec, WindowTablesOf, window_tables
 

@@ -1,10 +1,10 @@
-"""The sensor of landed days requests each complete day once, and no day past a missing one."""
+"""Sensor and schedule request landed days, and no day past a missing one."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -13,10 +13,12 @@ import yaml
 
 from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of
 from tests.support.requested_runs import requested_days
-from tests.support.written_tables import log_days
+from tests.support.written_tables import log_days, write_rows
 from windows_pipeline.dagster import range_tags
 from windows_pipeline.dagster.definitions import build_definitions
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import computed_days
+from windows_pipeline.storage.writer_lock import writing
 
 FIRST = date(2013, 1, 1)
 PARTITION_TAG = "dagster/partition"
@@ -35,6 +37,7 @@ class Landing:
         self.folder, self.instance = folder, instance
         self.cursor: str | None = None
         self.reason = ""
+        self.now, self.keys = datetime(2026, 1, 1, 0, 30, tzinfo=UTC), set[str]()
         folder.mkdir(exist_ok=True)
         fields = yaml.safe_load(FLIGHTS)
         fields["schedule"] = {"on_landing": {} if quiet is None else {"quiet": quiet}}
@@ -60,6 +63,12 @@ class Landing:
     def publish(self, *numbers: int) -> None:
         log_days(self.pipeline, str(self.folder / "warehouse"), map(key, numbers))
 
+    def compute(self, *numbers: int) -> None:
+        """Notes days as computed to the end."""
+        spec = computed_days(self.pipeline, "hourly", str(self.folder / "warehouse"), fired=False)
+        days = (FIRST + timedelta(days=number - 1) for number in numbers)
+        write_rows(spec, [{"arrival_unit": day} for day in days])
+
     def begin(self, first: int, last: int) -> dg.DagsterRun:
         """A run of some days that is not finished."""
         return self.instance.create_run_for_job(
@@ -80,6 +89,21 @@ class Landing:
         assert all(request.run_key for request in requests)
         return requested_days(requests)
 
+    def night(self) -> list[tuple[str, str]]:
+        """The first and the last day of each run that the schedule requests in the next night."""
+        self.now += timedelta(days=1)
+        schedule = self.definitions.resolve_schedule_def("flights_daily")
+        with dg.build_schedule_context(
+            self.instance, self.now, repository_def=self.definitions.get_repository_def()
+        ) as context:
+            tick = schedule.evaluate_tick(context)
+        self.reason = tick.skip_message or ""
+        requests = tick.run_requests or []
+        keys = {str(request.run_key) for request in requests}
+        assert not self.keys & keys  # Dagster passes over a request with a key that it has seen
+        self.keys |= keys
+        return requested_days(requests)
+
 
 @pytest.fixture
 def instance() -> Iterator[dg.DagsterInstance]:
@@ -91,6 +115,15 @@ def instance() -> Iterator[dg.DagsterInstance]:
 def landing(tmp_path: Path, instance: dg.DagsterInstance) -> Landing:
     """Only a file `_SUCCESS` makes a day complete."""
     return Landing(tmp_path, instance, None)
+
+
+@pytest.fixture
+def nightly(tmp_path: Path) -> Iterator[Landing]:
+    """As `landing`, with an instance on disk, as the context of a schedule needs."""
+    home = tmp_path / "home"
+    home.mkdir()
+    with dg.DagsterInstance.local_temp(str(home)) as instance:
+        yield Landing(tmp_path, instance, None)
 
 
 def test_a_marked_day_is_requested_once(landing: Landing) -> None:
@@ -218,6 +251,45 @@ def test_a_tick_requests_a_month_at_most(landing: Landing) -> None:
     assert landing.tick() == [(key(1), key(31))]
     landing.publish(*range(1, 32))
     assert landing.tick() == [(key(32), key(40))]
+
+
+def test_the_schedule_requests_the_days_that_run_would_compute(nightly: Landing) -> None:
+    """Marked or not; days that a missing day had blocked come with it (rule A2)."""
+    assert nightly.night() == []
+    assert nightly.reason == "every landed day is published"
+    for number in (1, 2, 4):
+        nightly.land(number)
+    assert nightly.night() == [(key(1), key(2))]
+    nightly.publish(1, 2, 4)
+    nightly.compute(1, 2)
+    assert nightly.night() == []
+    assert f"{key(3)} has no folder, and all later days wait for it" in nightly.reason
+    nightly.land(3)
+    assert nightly.night() == [(key(3), key(4))]
+
+
+def test_the_schedule_requests_a_day_until_it_is_computed(nightly: Landing) -> None:
+    """By itself, so that a new day need not wait for one that fails again."""
+    for number in (1, 2, 3):
+        nightly.land(number)
+    nightly.publish(1, 2)
+    nightly.compute(1)
+    assert nightly.night() == [(key(3), key(3)), (key(2), key(2))]
+    nightly.publish(3)
+    nightly.compute(3)
+    assert nightly.night() == nightly.night() == [(key(2), key(2))]
+    nightly.compute(2)
+    assert nightly.night() == []
+
+
+def test_the_schedule_leaves_days_to_whoever_computes_them(nightly: Landing) -> None:
+    nightly.land(1)
+    with writing(nightly.pipeline, str(nightly.folder / "warehouse")):
+        assert nightly.night() == []
+    run = nightly.begin(1, 1)
+    assert nightly.night() == []
+    nightly.instance.report_run_failed(run)
+    assert nightly.night() == [(key(1), key(1))]
 
 
 def test_days_outside_the_partitions_and_other_names_are_left_out(landing: Landing) -> None:

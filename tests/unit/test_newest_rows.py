@@ -17,7 +17,7 @@ from tests.support.command_line import call, call_alone
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_tables import Row
 from tests.support.written_tables import write_rows as write
-from windows_pipeline.cli.arguments import StartSession
+from windows_pipeline.cli.session import StartSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.local import NoTableError, UnreadableTableError
 from windows_pipeline.query.tables.newest_rows import newest_rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Event, Thread
@@ -14,10 +13,8 @@ import pytest
 from tests.support.notified import Notified
 from tests.support.receivers import mail_server
 from windows_pipeline.notify.events import read_events
-from windows_pipeline.notify.mail import mailer
-from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.plan import Message
-from windows_pipeline.notify.senders import post
+from windows_pipeline.notify.senders import NotSentError, mailer, post
 
 LIMIT_S = 0.5
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"
@@ -103,5 +100,4 @@ def send(folder: Path, port: int) -> None:
     events = read_events(made.pipeline, made.settings.warehouse)
     email = made.pipeline.notify["a"].email
     assert email is not None
-    sender = replace(mailer(made.pipeline, "email", email), limit_s=LIMIT_S)
-    sender(Message(tuple(events)))
+    mailer(made.pipeline, "email", email, LIMIT_S)(Message(tuple(events)))

@@ -17,7 +17,7 @@ from tests.support.command_line import call, call_alone
 from tests.support.pipeline_texts import changed
 from tests.support.reported import DAYS, HOSTILE, SHOWN, many_episodes, reported_project
 from tests.support.written_tables import write_rows
-from windows_pipeline.cli.arguments import StartSession
+from windows_pipeline.cli.session import StartSession
 from windows_pipeline.config import Pipeline, Rule
 from windows_pipeline.query.episodes import read_episodes
 from windows_pipeline.query.tables.local import LocalTable

@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 from tests.support.command_line import call, call_alone
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_tables import write_rows
-from windows_pipeline.cli.arguments import StartSession
+from windows_pipeline.cli.session import StartSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.catalog import (
     computed_days,

@@ -9,27 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windows_pipeline.cli.session import StartSession
 from windows_pipeline.cli.terminal.printed import say
 
 if TYPE_CHECKING:  # read when a command needs them, so that `--help` answers at once
     from windows_pipeline.config import Pipeline
     from windows_pipeline.settings import Settings
-
-__all__ = [
-    "FirstDay",
-    "LastDay",
-    "PipelineName",
-    "StartSession",
-    "WindowsName",
-    "chosen_windows",
-    "declared",
-    "parsed_day",
-    "parsed_days",
-    "parsed_instant",
-    "parsed_span",
-    "project_settings",
-]
 
 _MS = timedelta(milliseconds=1)
 _PRECISIONS = {
@@ -173,3 +157,12 @@ def chosen_windows(pipeline: Pipeline, name: str | None) -> str:
         found = "is missing" if name is None else f"{pipeline.name} has no windows {name!r}"
         raise ValueError(f"--windows: {found}; use one of {', '.join(known)}")
     return name
+
+
+def every_windows(pipeline: Pipeline, name: str | None) -> list[str]:
+    """The name of a window definition as a list; all definitions if the name is missing.
+
+    Raises:
+        ValueError: The pipeline has no such definition.
+    """
+    return list(pipeline.windows) if name is None else [chosen_windows(pipeline, name)]

@@ -1,4 +1,4 @@
-"""The commands that use Spark: their arguments, and which module does their work.
+"""The commands that change or check tables: arguments, and work or the module that does it.
 
 Only the standard library and typer are imported here, so that help and refusals come at once.
 """
@@ -12,15 +12,14 @@ import typer
 
 from windows_pipeline.cli.arguments import (
     PipelineName,
-    WindowsName,
     chosen_windows,
     declared,
     parsed_day,
     with_tables,
 )
-from windows_pipeline.cli.session import begin
+from windows_pipeline.cli.failures import end_failed, failed_rules, rules_of_jobs
+from windows_pipeline.cli.session import begin, session
 from windows_pipeline.cli.terminal.console import CONSOLE
-from windows_pipeline.cli.terminal.progress import Status
 
 
 class Step(StrEnum):
@@ -85,11 +84,25 @@ def rebuild(
     """Recomputes the tables that follow an old definition, and what depends on them."""
     settings, found = with_tables(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
-    from windows_pipeline.cli.jobs.tables import rebuild_stale
+    from windows_pipeline.cli.jobs.recorders import recording
+    from windows_pipeline.cli.terminal.printed import print_jobs
+    from windows_pipeline.jobs.days.chain import rebuild as rebuilt
     from windows_pipeline.storage.writer_lock import writing
 
+    def report(text: str) -> None:
+        status.update(text)
+        CONSOLE.print(text)
+
     with writing(found, settings.warehouse):
-        rebuild_stale(context, status, settings, found, from_step)
+        spark = session(context, settings)
+        status.update(f"{pipeline}: looking for tables that follow an old definition")
+        results = rebuilt(spark, found, settings, from_step, report)
+        with recording(context, found, settings, spark) as done:
+            again = f"windows-pipeline rebuild {pipeline}"
+            print_jobs(results, found, lambda _: again, done.jobs)
+        if not done.jobs:
+            CONSOLE.print(f"{pipeline}: every table follows {pipeline}'s definition; nothing to do")
+        end_failed(failed_rules(rules_of_jobs(done.jobs)))
 
 
 def stream(
@@ -167,67 +180,29 @@ def forget(
             f"removed; to compute all tables again: windows-pipeline rebuild {pipeline}"
         )
     begin(context, f"{pipeline}: forgetting {forgotten}")
-    from windows_pipeline.cli.jobs.tables import forget_ingested
+    from windows_pipeline.jobs import RawEventsJob
+    from windows_pipeline.jobs.days.chain import days_landed
+    from windows_pipeline.jobs.days.forget import forget_day
     from windows_pipeline.storage.writer_lock import writing
 
     with writing(found, settings.warehouse):
-        forget_ingested(context, settings, found, forgotten)
+        forget_day(session(context, settings), found, settings, forgotten)
+    CONSOLE.print(f"{pipeline}: {forgotten} is in no table any more")
+    landing = RawEventsJob(found, settings).landing
+    if forgotten in days_landed(found, landing):
+        folder = f"{landing}/{forgotten}"
+        CONSOLE.print(f"  its folder is still there, and the next run ingests it: {folder}")
 
 
 def maintain(context: typer.Context, pipeline: PipelineName) -> None:
     """Joins small files and deletes those that no version needs any more; rows stay."""
     settings, found = with_tables(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
-    from windows_pipeline.cli.jobs.tables import maintain_tables
+    from windows_pipeline.storage.maintenance import maintain as maintained
+    from windows_pipeline.storage.tables import all_tables
 
-    maintain_tables(context, status, settings, found)
-
-
-def trace(
-    context: typer.Context,
-    pipeline: PipelineName,
-    key: Annotated[
-        str | None, typer.Argument(help="The window's key; of several columns, with commas.")
-    ] = None,
-    window_end: Annotated[
-        str | None,
-        typer.Argument(metavar="TIME", help="When it ends, or starts, as far as known; UTC."),
-    ] = None,
-    alert: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="The id of an alert, instead of KEY and TIME."),
-    ] = None,
-    windows: WindowsName = None,
-    offset: Annotated[
-        int | None, typer.Option(min=0, help="Of a window of rows: the offset of its row.")
-    ] = None,
-    day: Annotated[
-        str | None, typer.Option(metavar="DAY", help="With --offset: the row's arrival day.")
-    ] = None,
-    partition: Annotated[
-        str | None, typer.Option(metavar="NAME", help="With --offset: the row's source partition.")
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many records to print.")] = 50,
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
-) -> None:
-    """Shows an alert's window: its records, why it is final, and what was corrected.
-
-    Name the window by the id of its alert, or by KEY and TIME.
-    """
-    if (alert is None) == (key is None or window_end is None) or (alert and key is not None):
-        raise typer.BadParameter("name the window by KEY and TIME, or by --alert alone")
-    if offset is None and (day is not None or partition is not None):
-        raise typer.BadParameter("--day and --partition go with --offset; name it, too")
-    if alert is not None and offset is not None:
-        raise typer.BadParameter("--offset goes with KEY and TIME; an alert's id names the row")
-    row_day = None if day is None else parsed_day("--day", day)
-    settings, found = declared(pipeline)
-    with Status(CONSOLE, f"{pipeline}: reading"):
-        from windows_pipeline.cli.questions.trace import NamedRow, trace_alert, trace_window
-
-    if key is None or window_end is None:
-        trace_alert(context, settings, found, alert or "", windows, limit, as_json=as_json)
-        return
-    name, row = chosen_windows(found, windows), NamedRow(partition, offset, row_day)
-    trace_window(context, settings, found, name, key, window_end, row, limit, as_json=as_json)
+    spark = session(context, settings)
+    for table in all_tables(found, settings.warehouse):
+        status.update(f"{table.name}: joining and deleting files")
+        done = maintained(spark, table) if table.exists(spark) else "the table does not exist yet"
+        CONSOLE.print(f"{table.name}: {done}")

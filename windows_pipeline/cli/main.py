@@ -18,17 +18,17 @@ from windows_pipeline.cli.commands import (
     rebuild,
     run,
     stream,
-    trace,
 )
 from windows_pipeline.cli.failures import noting_failures
 from windows_pipeline.cli.jobs.validate import validate
 from windows_pipeline.cli.new import new
-from windows_pipeline.cli.notify import notify, snooze
+from windows_pipeline.cli.notify import notify
 from windows_pipeline.cli.questions.episodes import episodes
 from windows_pipeline.cli.questions.explain import explain
 from windows_pipeline.cli.questions.fetch import fetch
 from windows_pipeline.cli.questions.newest import alerts, late, rejected
 from windows_pipeline.cli.questions.status import status
+from windows_pipeline.cli.questions.trace import trace
 from windows_pipeline.cli.report import report
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
 from windows_pipeline.cli.terminal.console import ERRORS
@@ -61,7 +61,6 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
     "Notify people": {
         report: "report flights --from 2013-07-01 --output summer.html",
         notify: "notify flights --dry-run",
-        snooze: "snooze flights disruption --until '2026-12-01 06:00'",
     },
     "Keep tables in order": {
         check: "check flights",

@@ -1,21 +1,19 @@
-"""The commands `notify` and `snooze`, which send events of episodes without Spark."""
+"""Sends events of episodes, without Spark: `notify`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windows_pipeline.cli.arguments import PipelineName, declared, parsed_instant
+from windows_pipeline.cli.arguments import PipelineName, declared
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.text.counts import counted
-from windows_pipeline.text.instants import time_text
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
     from windows_pipeline.notify import Sent
@@ -72,37 +70,6 @@ def notify(
         raise wrong
     if any(one.failed or one.refused for one in sent):
         raise typer.Exit(1)
-
-
-def snooze(
-    pipeline: PipelineName,
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="An alert rule.")],
-    until: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="Until when, in UTC; a past one ends the snooze."),
-    ],
-) -> None:
-    """Stops notifying of what is published of a rule from now until a time.
-
-    None of it is ever sent, but for the end of an episode that a target heard of.
-    """
-    instant = parsed_instant("--until", until)
-    settings, found = declared(pipeline)
-    from windows_pipeline.notify import snooze as snoozed_until
-
-    now = datetime.now(UTC)
-    was_snoozed = snoozed_until(found, settings, rule, instant, now)
-    if instant > now:
-        CONSOLE.print(
-            f"{pipeline}: of what is published of {rule} until {time_text(instant)} UTC, "
-            "nothing is sent but the end of episodes that a target heard of"
-        )
-    elif was_snoozed:
-        CONSOLE.print(
-            f"{pipeline}: {rule} is no longer snoozed: what is published from now on is sent"
-        )
-    else:
-        CONSOLE.print(f"{pipeline}: {rule} is not snoozed; nothing changed")
 
 
 def _print(pipeline: str, sent: Sequence[Sent], what: str) -> None:

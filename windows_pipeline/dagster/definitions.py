@@ -9,15 +9,19 @@ from collections.abc import Iterable, Mapping
 import dagster as dg
 
 from windows_pipeline.config import ConfigError, Pipeline, load_folder
+from windows_pipeline.dagster.assets.conditions import conditions_sensor
 from windows_pipeline.dagster.assets.corrections import correction_job
 from windows_pipeline.dagster.assets.stream import stream_job
 from windows_pipeline.dagster.assets.tables import pipeline_assets
-from windows_pipeline.dagster.automation.conditions_sensor import automation_sensor
 from windows_pipeline.dagster.automation.failures import failure_sensor
 from windows_pipeline.dagster.automation.landing import landing_sensor
-from windows_pipeline.dagster.automation.maintenance import maintenance_job, weekly_schedule
 from windows_pipeline.dagster.automation.notify import notify_sensor
-from windows_pipeline.dagster.automation.operations import check_job, rebuild_job
+from windows_pipeline.dagster.automation.operations import (
+    check_job,
+    maintenance_job,
+    rebuild_job,
+    weekly_schedule,
+)
 from windows_pipeline.dagster.automation.schedules import source_schedule
 from windows_pipeline.dagster.io_manager import results_resource
 from windows_pipeline.dagster.keys import asset_key
@@ -66,47 +70,32 @@ def build_definitions(
     assets = [*assets, *_files_with_mistakes(settings)]
     if resources is None:
         resources = {"spark": spark_resource(settings), "io_manager": results_resource()}
-    schedules = [
-        schedule
+    of_days = [
+        dg.define_asset_job(
+            f"{pipeline.name}_all",
+            selection=_tables_of(pipeline, settings),
+            description=_what_days_do(pipeline),
+        )
         for pipeline in every
-        for schedule in (source_schedule(pipeline, settings), weekly_schedule(pipeline))
     ]
-    notifying = [
-        sensor for pipeline in every if (sensor := notify_sensor(pipeline, settings)) is not None
-    ]
-    landing = [
-        sensor for pipeline in every if (sensor := landing_sensor(pipeline, settings)) is not None
-    ]
-    automation = [
-        sensor for pipeline in every if (sensor := automation_sensor(pipeline)) is not None
-    ]
+    notifying = [notify_sensor(pipeline, settings) for pipeline in every if pipeline.notify]
+    jobs: list[dg.JobDefinition] = []
+    schedules: list[dg.ScheduleDefinition] = []
+    sensors: list[dg.SensorDefinition] = list(notifying)
+    for pipeline in every:
+        of_commands = (correction_job, rebuild_job, check_job, maintenance_job)
+        jobs += [job(pipeline, settings) for job in of_commands]
+        schedules += [source_schedule(pipeline, settings), weekly_schedule(pipeline)]
+        if pipeline.source.by_days:
+            sensors += [landing_sensor(pipeline, settings), conditions_sensor(pipeline)]
+        else:
+            jobs.append(stream_job(pipeline, settings))
     of_failures = failure_sensor(every, settings)
     return dg.Definitions(
         assets=list(assets),
-        jobs=[
-            *(
-                dg.define_asset_job(
-                    f"{pipeline.name}_all",
-                    selection=_tables_of(pipeline, settings),
-                    description=_what_days_do(pipeline),
-                )
-                for pipeline in every
-            ),
-            *(
-                job(pipeline, settings)
-                for pipeline in every
-                for job in (correction_job, rebuild_job, check_job, maintenance_job)
-            ),
-            *(stream_job(pipeline, settings) for pipeline in every if not pipeline.source.by_days),
-            *(sensor.job for sensor in notifying),
-        ],
+        jobs=[*of_days, *jobs, *(sensor.job for sensor in notifying)],
         schedules=schedules,
-        sensors=[
-            *notifying,
-            *landing,
-            *automation,
-            *([] if of_failures is None else [of_failures]),
-        ],
+        sensors=sensors if of_failures is None else [*sensors, of_failures],
         resources=dict(resources),
         executor=dg.in_process_executor,
     )

@@ -7,7 +7,6 @@ from windows_pipeline.notify.run import (
     Sent,
     WrongTargetsError,
     deliver,
-    snooze,
     what_is_due,
 )
 
@@ -20,6 +19,5 @@ __all__ = [
     "deliver",
     "note_failure",
     "notifies_of",
-    "snooze",
     "what_is_due",
 ]

@@ -6,49 +6,44 @@ look-up of a name has none. So a conversation runs in a thread, which is given u
 
 from __future__ import annotations
 
+import http.client
+import smtplib
 import socket
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
-from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Generic, Protocol, TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 
-class _Connected(Protocol):
-    """What has a socket once it is connected, as the connections of `http.client` and `smtplib`."""
+class Conversation:
+    """A conversation with a server, whose talk calls `connects` and `require_time`."""
 
-    sock: socket.socket | None
-
-
-class Conversation(Generic[T]):
-    """A conversation with a server."""
-
-    def __init__(self, talk: Callable[[Conversation[T]], T]) -> None:
-        """Takes what talks to the server; it calls `connects` and `require_time`."""
-        self._talk = talk
-        self._connection: _Connected | None = None
+    def __init__(self) -> None:
+        self._connection: http.client.HTTPConnection | smtplib.SMTP | None = None
         self._is_over = False
-        self._ended: SimpleQueue[tuple[T, None] | tuple[None, BaseException]] = SimpleQueue()
 
-    def within(self, limit_s: float) -> T:
+    def within(self, limit_s: float, talk: Callable[[Conversation], Any]) -> Any:
         """Holds the conversation, and returns what it returned.
 
         Raises:
             TimeoutError: The conversation did not end in time. Nothing more is sent in it.
         """
-        Thread(target=self._hold, daemon=True).start()
-        try:
-            result, error = self._ended.get(timeout=limit_s)
-        except Empty:
-            self._end()
-            raise TimeoutError from None
-        if error is not None:
-            raise error
-        return result  # type: ignore[return-value]
+        ended: Future[Any] = Future()
 
-    def connects(self, connection: _Connected) -> None:
+        def hold() -> None:
+            try:
+                ended.set_result(talk(self))
+            except BaseException as error:  # noqa: BLE001  whoever waits gets it
+                ended.set_exception(error)
+
+        Thread(target=hold, daemon=True).start()
+        try:
+            return ended.result(limit_s)
+        finally:
+            self._end()
+
+    def connects(self, connection: http.client.HTTPConnection | smtplib.SMTP) -> None:
         """Takes the connection, before it is made."""
         self._connection = connection
 
@@ -61,16 +56,10 @@ class Conversation(Generic[T]):
         if self._is_over:
             raise TimeoutError
 
-    def _hold(self) -> None:
-        try:
-            self._ended.put((self._talk(self), None))
-        except BaseException as error:  # noqa: BLE001  whoever waits gets it
-            self._ended.put((None, error))
-
     def _end(self) -> None:
         # Before the socket is read: either it is shut here, or `require_time` finds the end.
         self._is_over = True
-        sock = None if self._connection is None else self._connection.sock
+        sock: socket.socket | None = getattr(self._connection, "sock", None)
         if sock is not None:
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)

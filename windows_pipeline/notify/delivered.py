@@ -1,8 +1,8 @@
 """What was delivered, by a log that only grows.
 
-A line records the outcome of an event at a target, or that a rule is snoozed. It is stored before
-the next message goes out, and one command at a time has the log. So a message is sent twice, with
-the same ids, only if a command is killed before it stores its line.
+A line records the outcome of an event at a target. It is stored before the next message goes out,
+and one command at a time has the log. So a message is sent twice, with the same ids, only if a
+command is killed before it stores its line.
 """
 
 from __future__ import annotations
@@ -67,7 +67,6 @@ class Delivered:
         outcomes: The newest outcome of each event, by target and id.
         of_corrections: That of the events that a correction added, by target and digest.
         messages: When each message went out, by target and message.
-        snoozes: From when to when the events of a rule are not sent, by rule.
     """
 
     def __init__(self, log: DeliveryLog) -> None:
@@ -76,15 +75,10 @@ class Delivered:
         self.outcomes: dict[tuple[str, str], Outcome] = {}
         self.of_corrections: dict[tuple[str, str], Outcome] = {}
         self.messages: dict[tuple[str, str], datetime] = {}
-        self.snoozes: dict[str, list[tuple[datetime, datetime]]] = {}
         for line in log.read():
             try:
-                if "snooze" in line:
-                    until, at = (datetime.fromisoformat(line[name]) for name in ("until", "at"))
-                    self._add_snooze(line["snooze"], until, at)
-                else:
-                    self._add(Delivery(**line))
-            except (ValueError, TypeError, KeyError):
+                self._add(Delivery(**line))
+            except (ValueError, TypeError):
                 continue
 
     def note(self, deliveries: Iterable[Delivery]) -> None:
@@ -106,27 +100,6 @@ class Delivered:
             return self.of_corrections.get((target, event.digest))
         return found
 
-    def snooze(self, rule: str, until: datetime, at: datetime) -> bool:
-        """Notes until when the events of a rule are not sent, and ends the snooze before it.
-
-        Args:
-            rule: The rule.
-            until: The instant; one that has passed only ends the snooze.
-            at: The time.
-
-        Returns:
-            Whether the rule was snoozed at that time.
-        """
-        was_snoozed = self.is_snoozed(rule, at)
-        if was_snoozed or until > at:
-            self._log.append([{"snooze": rule, "until": until.isoformat(), "at": at.isoformat()}])
-            self._add_snooze(rule, until, at)
-        return was_snoozed
-
-    def is_snoozed(self, rule: str, at: datetime) -> bool:
-        """Whether a rule was snoozed at an instant."""
-        return any(first <= at < end for first, end in self.snoozes.get(rule, ()))
-
     def messages_since(self, target: str, instant: datetime) -> int:
         """How many messages a target got since an instant."""
         return sum(of == target and at > instant for (of, _), at in self.messages.items())
@@ -137,10 +110,6 @@ class Delivered:
             self.of_corrections[one.target, one.digest] = one.outcome
         if one.outcome == "sent":
             self.messages[one.target, one.message] = datetime.fromisoformat(one.at)
-
-    def _add_snooze(self, rule: str, until: datetime, at: datetime) -> None:
-        before = [(first, min(end, at)) for first, end in self.snoozes.get(rule, ())]
-        self.snoozes[rule] = [*before, (at, until)]
 
 
 @contextmanager

@@ -19,8 +19,6 @@ from windows_pipeline.text.values import as_json
 OPENED, ENDED, RETRACTED = "opened", "ended", "retracted"
 OF_EPISODES = frozenset({OPENED, "worsened", ENDED})
 """The events of an episode that has alerts."""
-CLOSING = frozenset({ENDED, RETRACTED, "confirmed", "withdrawn"})
-"""The events that close an episode or an early warning for those who heard of it."""
 _MOST_OF_A_VALUE = 100
 """The most elements of a list, or characters of a text, in a message."""
 Episode = tuple[str, str, str, datetime]

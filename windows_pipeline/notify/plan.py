@@ -13,9 +13,8 @@ from zoneinfo import ZoneInfo
 from windows_pipeline.config import Target
 from windows_pipeline.config.notify import Quiet
 from windows_pipeline.notify.delivered import Delivered
-from windows_pipeline.notify.events import CLOSING, OPENED, RETRACTED, Episode
+from windows_pipeline.notify.events import OPENED, RETRACTED, Episode
 from windows_pipeline.notify.pipeline_events import AnyEvent, PipelineEvent
-from windows_pipeline.notify.published import Published
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,6 @@ def plan(
     target: Target,
     events: Sequence[AnyEvent],
     delivered: Delivered,
-    published: Published,
     now: datetime,
     *,
     every: bool,
@@ -89,7 +87,6 @@ def plan(
         target: The target.
         events: All events of the pipeline, the oldest first.
         delivered: What became of them so far.
-        published: When they were published.
         now: The time.
         every: Whether also events are sent that are too old.
         again: Whether also events are sent that were set aside.
@@ -99,9 +96,7 @@ def plan(
     outcomes = [delivered.outcome(name, event) for event in events]
     of = list(zip(events, outcomes, strict=True))
     was_sent = {event.episode for event, outcome in of if outcome == "sent"}
-    hears_of = was_sent | {event.episode for event, outcome in of if outcome == "set aside"}
     opens = {event.episode for event in events if event.event == OPENED and event.stands}
-    old: set[Episode] = set()
     due: list[AnyEvent] = []
     for event, outcome in of:
         if outcome == "set aside":
@@ -114,21 +109,12 @@ def plan(
             made.skipped.setdefault(never, []).append(event)
         elif outcome is not None or event.event == RETRACTED:
             due.append(event)
-            hears_of.add(event.episode)
             if outcome == "set aside":
                 made.released.append(event)
         elif event.age_from < oldest and not every:
-            old.add(event.episode)
             made.old += 1
-        elif not _is_snoozed(event, delivered, published) or (
-            event.event in CLOSING and event.episode in hears_of
-        ):
-            due.append(event)
-            hears_of.add(event.episode)
-        elif event.event in CLOSING and event.episode in old:
-            made.old += 1  # as long as what it closes may be sent
         else:
-            made.skipped.setdefault("its rule was snoozed", []).append(event)
+            due.append(event)
     _decide_messages(made, name, target, due, delivered, now)
     return made
 
@@ -137,18 +123,10 @@ def _why_never(event: AnyEvent, opens: set[Episode], was_sent: set[Episode]) -> 
     """Why an event is never sent, for what a correction did to its episode; empty if it may be."""
     is_retraction = event.event == RETRACTED
     if not event.stands or (is_retraction and event.episode in opens):
-        return "a correction took it back"
+        return "a correction retracted it"
     if is_retraction and event.episode not in was_sent:
         return "nothing was sent of its episode"
     return ""
-
-
-def _is_snoozed(event: AnyEvent, delivered: Delivered, published: Published) -> bool:
-    """Whether an event was published while a snooze of its rule held; no attempt matters."""
-    if isinstance(event, PipelineEvent) or event.rule not in delivered.snoozes:
-        return False
-    at = published.at(event)
-    return at is not None and delivered.is_snoozed(event.rule, at)
 
 
 def _decide_messages(

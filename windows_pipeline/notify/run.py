@@ -11,14 +11,11 @@ from pathlib import Path
 from windows_pipeline.config import ConfigError, Pipeline, Target
 from windows_pipeline.notify.delivered import Delivered, Delivery, Outcome, delivered_log
 from windows_pipeline.notify.events import read_events, versions
-from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.pipeline_events import AnyEvent, pipeline_events
 from windows_pipeline.notify.plan import Message, Plan, is_quiet, plan
-from windows_pipeline.notify.published import Published
-from windows_pipeline.notify.senders import Send, sender_of
+from windows_pipeline.notify.senders import NotSentError, Send, sender_of
 from windows_pipeline.notify.texts import title
 from windows_pipeline.settings import Settings
-from windows_pipeline.text.problems import listed, nearest
 
 WAITS_S = (1.0, 4.0)
 """How long to wait before a message is tried again."""
@@ -112,11 +109,10 @@ def deliver(
         return [Sent(name, (), 0, 0) for name in pipeline.notify]
     sent: list[Sent] = []
     wrong: list[str] = []
-    published = Published(pipeline, settings.warehouse)
     with delivered_log(folder) as log:
         for name, target in pipeline.notify.items():
             one = _Target(pipeline, name, target, log, instant)
-            due = plan(name, target, events, log, published, instant, every=every, again=again)
+            due = plan(name, target, events, log, instant, every=every, again=again)
             send: Send | None = None
             if not dry_run:
                 try:
@@ -175,42 +171,6 @@ def what_is_due(pipeline: Pipeline, settings: Settings) -> Due:
         }
         waits = (name in awake and of == "waiting" for (name, _), of in log.outcomes.items())
         return Due(found, waits=any(waits))
-
-
-def snooze(
-    pipeline: Pipeline,
-    settings: Settings,
-    rule: str,
-    until: datetime,
-    now: datetime | None = None,
-) -> bool:
-    """Stops notifying of what is published of a rule from now until an instant (rule E6).
-
-    Args:
-        pipeline: The pipeline.
-        settings: Where its tables lie.
-        rule: The rule.
-        until: The instant; one that has passed ends the snooze.
-        now: The time; None for the clock's.
-
-    Returns:
-        Whether the rule was snoozed so far.
-
-    Raises:
-        BusyError: Another command delivers messages of the pipeline.
-        ValueError: The pipeline has no such rule, or no table so far.
-    """
-    rules = list(dict.fromkeys(name for each in pipeline.windows.values() for name in each.alerts))
-    if rule not in rules:
-        fix = nearest(rule, rules, f"the rules are: {listed(rules) or 'none'}")
-        raise ValueError(f"RULE: {rule!r} is not an alert rule of {pipeline.name}; {fix}")
-    folder = f"{settings.warehouse}/{pipeline.name}"
-    if not Path(folder).is_dir():
-        raise ValueError(
-            f"{pipeline.name}: must have tables, but has none in {folder}; run it first"
-        )
-    with delivered_log(folder) as log:
-        return log.snooze(rule, until, now or datetime.now(UTC))
 
 
 @dataclass(frozen=True)

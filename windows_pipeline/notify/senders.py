@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import http.client
+import smtplib
+import ssl
 import subprocess
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from email.message import EmailMessage
+from email.utils import localtime
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import ConfigError, Pipeline
+from windows_pipeline.config.notify import Email
 from windows_pipeline.notify.conversation import Conversation
-from windows_pipeline.notify.mail import mailer
-from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.plan import Message
-from windows_pipeline.notify.texts import body, slack
+from windows_pipeline.notify.texts import body, lines, slack, title
 from windows_pipeline.notify.whole_lines import append, json_line
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.references import position, resolved
 
 Send = Callable[[Message], None]
-_TIMEOUT_S = 10
+_TIMEOUT_S, _MAIL_TIMEOUT_S = 10, 20
 """How long a server may be silent."""
-_LIMIT_S = 20
+_LIMIT_S, _MAIL_LIMIT_S = 20, 60
 """How long the whole exchange with a server may take."""
 _PROGRAM_TIMEOUT_S = 60
 _SCHEMES = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
@@ -35,6 +39,25 @@ _NO_ADDRESS = (
 )
 _INTERIM = range(100, 200)
 """The statuses of answers before the last."""
+_LONGEST_SUBJECT = 200
+_TEMPORARY, _PERMANENT = range(400, 500), range(500, 600)
+"""A mail server's status codes of failures."""
+_TOO_LARGE = 552
+"""A mail server's answer to the announced size of a message (RFC 1870)."""
+
+
+class NotSentError(Exception):
+    """A target did not accept a message; the text says why, without addresses, which may be secret.
+
+    Attributes:
+        may_help: Whether another attempt right away may succeed.
+        of_content: Whether the target refused this message for its content, and may take others.
+    """
+
+    def __init__(self, text: str, *, may_help: bool = True, of_content: bool = False) -> None:
+        super().__init__(text)
+        self.may_help = may_help and not of_content
+        self.of_content = of_content
 
 
 def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
@@ -111,7 +134,7 @@ def post(url: str, message_id: str, content: bytes, limit_s: float = _LIMIT_S) -
         headers["Authorization"] = f"Basic {b64encode(user.encode()).decode()}"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
-    def talk(conversation: Conversation[int]) -> int:
+    def talk(conversation: Conversation) -> int:
         connection = _SCHEMES[parts.scheme](str(parts.hostname), parts.port, timeout=_TIMEOUT_S)
         connection.response_class = _LastAnswer
         conversation.connects(connection)
@@ -124,13 +147,105 @@ def post(url: str, message_id: str, content: bytes, limit_s: float = _LIMIT_S) -
             connection.close()
 
     try:
-        status = Conversation(talk).within(limit_s)
+        status = Conversation().within(limit_s, talk)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise NotSentError(f"no answer: {type(error).__name__}") from error
     if not 200 <= status < 300:
         may_help = status in (408, 425, 429) or status >= 500
         of_content = status in _OF_CONTENT
         raise NotSentError(f"answered {status}", may_help=may_help, of_content=of_content)
+
+
+class _MailServer(smtplib.SMTP):
+    """A mail server to which a conversation connects."""
+
+    def __init__(self, conversation: Conversation, host: str, port: int) -> None:
+        conversation.connects(self)
+        super().__init__(host, port, timeout=_MAIL_TIMEOUT_S)
+
+
+def mailer(pipeline: Pipeline, field: str, email: Email, limit_s: float = _MAIL_LIMIT_S) -> Send:
+    """The way to send a pipeline's messages by e-mail.
+
+    If the server refuses only some of the addresses, a message counts as sent, because the other
+    addresses would get it twice.
+
+    Args:
+        pipeline: The pipeline.
+        field: Where the file has the server and the addresses.
+        email: The server and the addresses.
+        limit_s: How long the whole exchange about a message may take.
+
+    Raises:
+        ConfigError: A text refers to an environment variable that is not set.
+        ValueError: A text with such a reference is no address.
+    """
+    login = None
+    if email.user is not None and email.password is not None:
+        login = resolved(email.user), resolved(email.password)
+    sender = _mail_address(f"{field}.from", email.sender)
+    to = [_mail_address(f"{field}.to", address) for address in email.to]
+    host = resolved(email.host, may_be_secret=False)
+
+    def send(message: Message) -> None:
+        def talk(conversation: Conversation) -> None:
+            server = _MailServer(conversation, host, email.port)
+            try:
+                conversation.require_time()
+                if email.starttls:
+                    server.starttls(context=ssl.create_default_context())
+                    conversation.require_time()
+                if login is not None:
+                    server.login(*login)
+                server.send_message(_mail(pipeline, message, sender, to))
+                with suppress(OSError, smtplib.SMTPException):  # the message was taken
+                    server.putcmd("quit")
+            finally:
+                server.close()
+
+        try:
+            Conversation().within(limit_s, talk)
+        except smtplib.SMTPResponseException as error:
+            code, of_message = error.smtp_code, isinstance(error, smtplib.SMTPDataError)
+            is_too_large = isinstance(error, smtplib.SMTPSenderRefused) and code == _TOO_LARGE
+            raise NotSentError(
+                f"answered {code}",
+                may_help=code in _TEMPORARY,
+                of_content=is_too_large or (of_message and code in _PERMANENT),
+            ) from error
+        except smtplib.SMTPRecipientsRefused as error:
+            raise NotSentError("no address was accepted", may_help=False) from error
+        except (OSError, ValueError, smtplib.SMTPException) as error:
+            raise NotSentError(f"no answer: {type(error).__name__}") from error
+
+    return send
+
+
+def _mail_address(field: str, text: str) -> str:
+    """An address with the values of variables.
+
+    Raises:
+        ValueError: It is none; the message has no value of a variable.
+    """
+    try:
+        return Email.require_address(resolved(text))
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{position(text, f'{field}: {text}')} {error}") from None
+
+
+def _mail(pipeline: Pipeline, message: Message, sender: str, to: Sequence[str]) -> EmailMessage:
+    mail = EmailMessage()
+    mail["Subject"] = title(pipeline, message)[:_LONGEST_SUBJECT]
+    mail["From"] = sender
+    mail["To"] = ", ".join(to)
+    mail["Date"] = localtime()
+    # A message that is sent again has the same id, so mail programs recognize it.
+    mail["Message-ID"] = f"<{message.id}@{sender.rpartition('@')[2]}>"
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content("\n".join(lines(pipeline, message)))
+    return mail
 
 
 def run(argv: Sequence[str], content: bytes) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
-from functools import partial
 
 import typer
 
 from windows_pipeline.cli.failures import end_failed, failed_rules, rules_of_jobs
-from windows_pipeline.cli.jobs.recorders import Recorder, recording
+from windows_pipeline.cli.jobs.recorders import recording
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import print_checks, say
@@ -37,13 +36,13 @@ def correct_published(
     for text in changed_since(spark, pipeline, settings, first, last):
         say("warning", text)
     failed: list[str] = []
-    with recording(context, pipeline, settings, spark) as send:
+    with recording(context, pipeline, settings, spark) as noted:
         for name in names:
             done = correct(
                 spark, pipeline, name, settings, first, last, cause, CONSOLE.print,
                 begin=lambda table: status.update(f"{table}: recomputing"),
             )  # fmt: skip
-            send(partial(_take, name, done, cause))
+            noted.corrections.append((name, done, cause))
             failed += failed_rules(rules_of_jobs(done.results))
             _print_corrected(f"{pipeline.name} {name}", done)
             if not done.published:
@@ -64,7 +63,3 @@ def _print_corrected(of_windows: str, done: CorrectionResult) -> None:
         CONSOLE.print(f"{of_windows}: nothing differs from the published results")
     else:
         CONSOLE.print(f"{of_windows}: correction {done.number} is published")
-
-
-def _take(windows_name: str, done: CorrectionResult, cause: str, opened: Recorder) -> None:
-    opened.correction(windows_name, done, cause)

@@ -13,7 +13,7 @@ from windows_pipeline.checks.next_steps import run_again
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.checks.table_rules import FINAL_NEVER_CHANGED
 from windows_pipeline.cli.failures import FailedExit, end_failed, failed_rules, rules_of_jobs
-from windows_pipeline.cli.jobs.recorders import recorded, recording
+from windows_pipeline.cli.jobs.recorders import recording
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import (
@@ -110,10 +110,9 @@ def run_landed(
     between = _days_between(pipeline, asked[0], asked[-1]) if asked else []
     spark = session(context, settings)
     status.update(f"{pipeline.name}: looking for days to run")
-    done: list[tuple[str, JobResult]] = []
     refused: set[str] = set()
     bad: list[BadFileError] = []
-    with recording(context, pipeline, settings, spark) as send:
+    with recording(context, pipeline, settings, spark) as done:
         if between:
             runs = [DaysToRun(between, of_all(pipeline, set(between)))]
         else:
@@ -126,10 +125,8 @@ def run_landed(
                 begin=partial(_show_job, status, of_run), found_bad=bad.append,
             )  # fmt: skip
             followed = _noting_refused(results, refused)
-            done += print_jobs(recorded(followed, send), pipeline, partial(run_again, pipeline))
-        reason = "; ".join(map(str, bad))
-        if bad:
-            send(lambda opened: opened.failed(reason))
+            print_jobs(followed, pipeline, partial(run_again, pipeline), done.jobs)
+        done.failure = "; ".join(map(str, bad)) or None
         if not runs:
             require_definition(spark, pipeline, settings)
             CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
@@ -142,8 +139,8 @@ def run_landed(
     if bad:
         log = RawEventsJob(pipeline, settings).arrived_so_far(spark)
         print_bad_files(pipeline.name, bad, {row.arrival_unit for row in log})
-        raise FailedExit(3, reason)
-    end_failed([*failed_rules(rules_of_jobs(done)), *left])
+        raise FailedExit(3, str(done.failure))
+    end_failed([*failed_rules(rules_of_jobs(done.jobs)), *left])
 
 
 def _noting_refused(

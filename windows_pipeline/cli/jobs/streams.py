@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import typer
 from pyspark.sql import SparkSession
 
 from windows_pipeline.cli.failures import FailedExit, end_failed, failed_rules
-from windows_pipeline.cli.jobs.recorders import Send, recording
+from windows_pipeline.cli.jobs.recorders import Done, recording
 from windows_pipeline.cli.session import invocation, session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import (
@@ -43,23 +41,22 @@ def follow(
         print_skipped(pipeline.name, skipped(pipeline, landing))
     status.update(f"{pipeline.name}: waiting for the first micro-batch")
     batches = PrintedBatches(pipeline)
-    done: list[BatchResult] = []
+    ended: list[BatchResult] = []
 
     def add(result: BatchResult) -> None:
         batches.add(result)
         if every is None:
-            done.append(result)
+            ended.append(result)
         else:
-            # Each micro-batch opens the reports again, so one that fails misses no later one.
-            with recording(context, pipeline, settings, spark) as send_batch:
-                send_batch(lambda opened: opened.batch(result))
+            with recording(context, pipeline, settings, spark) as at_once:
+                at_once.batches.append(result)
             invocation(context).log.cut()
         status.update(
             f"{pipeline.name}: {counted(batches.number, 'micro-batch', 'micro-batches')} "
             f"with {counted(batches.accepted, 'record')}; looking for more"
         )
 
-    with recording(context, pipeline, settings, spark) as send:
+    with recording(context, pipeline, settings, spark) as done:
         try:
             run_stream(spark, pipeline, settings, every=every, on_batch=add)
             if not batches.number:
@@ -68,14 +65,13 @@ def follow(
             bad = bad_file_in(error)
             if bad is None:
                 raise
-            _check(status, settings, pipeline, spark, done, send)
+            _check(status, settings, pipeline, spark, ended, done)
             print_bad_files_of_stream(pipeline.name, bad)
-            reason = str(bad)
-            send(lambda opened: opened.failed(reason))
-            raise FailedExit(3, reason) from None
+            done.failure = str(bad)
+            raise FailedExit(3, done.failure) from None
         except KeyboardInterrupt:
             CONSOLE.print(f"stopped; to resume: windows-pipeline stream {pipeline.name}")
-        failed = _check(status, settings, pipeline, spark, done, send)
+        failed = _check(status, settings, pipeline, spark, ended, done)
     end_failed([*failed, *batches.wrong])
 
 
@@ -84,10 +80,10 @@ def _check(
     settings: Settings,
     pipeline: Pipeline,
     spark: SparkSession,
-    batches: Sequence[BatchResult],
-    send: Send,
+    batches: list[BatchResult],
+    done: Done,
 ) -> list[str]:
-    """Checks the days that micro-batches changed, and reports the run.
+    """Checks the days that micro-batches changed, and notes both.
 
     Returns:
         Which rules fail, warnings aside.
@@ -100,5 +96,5 @@ def _check(
     failed = [(name, found) for name, results in checked for found in results if not found.passed]
     print_checks(failed)
     print_published(pipeline, failed)
-    send(lambda opened: opened.stream(batches, checked))
+    done.batches, done.checked = batches, checked
     return failed_rules(failed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from windows_pipeline.cli.arguments import project_settings
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.text.problems import listed, nearest
+
+if TYPE_CHECKING:
+    from windows_pipeline.settings import Settings
 
 
 def validate(
@@ -28,17 +31,17 @@ def validate(
     """
     from windows_pipeline.config import ConfigError, folder_problem, load_files, load_folder
 
-    if files:
-        loaded = load_files(map(_file_of, files), _modules())
-    else:
-        settings = project_settings()
+    settings = _settings(is_needed=not files)
+    if settings is not None and not files:
         loaded = load_folder(settings.pipelines, settings.modules)
+    else:
+        modules = () if settings is None else settings.modules
+        loaded = load_files((_file_of(given, settings) for given in files or ()), modules)
     refused = loaded.all_problems
-    landing = _landing() if loaded.pipelines else None
     for file, pipeline in loaded.pipelines.items():
-        if landing is not None:
+        if settings is not None:
             try:
-                problem = folder_problem(file, pipeline.source, landing)
+                problem = folder_problem(file, pipeline.source, settings.landing)
             except ConfigError as error:  # its path refers to a variable that is not set
                 refused += error.problems
                 continue
@@ -52,20 +55,33 @@ def validate(
         raise ConfigError(refused)
 
 
-def _file_of(given: Path) -> Path:
-    """The file of a pipeline that is given by its name; a path is itself.
+def _settings(*, is_needed: bool) -> Settings | None:
+    """The settings; None with a warning where there are none, and `validate FILE` needs none.
+
+    Raises:
+        NoSettingsError: There are none, and they are needed.
+        SettingsError: The settings have mistakes.
+    """
+    from windows_pipeline.settings import NoSettingsError
+
+    try:
+        return project_settings()
+    except NoSettingsError as error:
+        if is_needed:
+            raise
+        say("warning", f"source.path was not looked at: {error}")
+        return None
+
+
+def _file_of(given: Path, settings: Settings | None) -> Path:
+    """The file of a pipeline that is given by its name; a path is itself, as without settings.
 
     Raises:
         ConfigError: It is neither a file nor a pipeline's name.
     """
     from windows_pipeline.config import ConfigError, load_folder
-    from windows_pipeline.settings import NoSettingsError
 
-    if given.exists() or given.name != str(given) or given.suffix:
-        return given
-    try:
-        settings = project_settings()
-    except NoSettingsError:
+    if settings is None or given.exists() or given.name != str(given) or given.suffix:
         return given
     loaded = load_folder(settings.pipelines, settings.modules)
     by_name = {pipeline.name: file for file, pipeline in loaded.pipelines.items()}
@@ -80,28 +96,3 @@ def _file_of(given: Path) -> Path:
             [f"{name}: is neither a file nor a pipeline in {settings.pipelines}; {fix}"]
         )
     return file
-
-
-def _modules() -> tuple[Path, ...]:
-    """The modules of the settings; none without settings, as `validate FILE` works without them.
-
-    Raises:
-        SettingsError: The settings have mistakes.
-    """
-    from windows_pipeline.settings import NoSettingsError
-
-    try:
-        return project_settings().modules
-    except NoSettingsError:
-        return ()
-
-
-def _landing() -> str | None:
-    """Where relative source folders begin; None without settings, which `validate FILE` allows."""
-    from windows_pipeline.settings import NoSettingsError
-
-    try:
-        return project_settings().landing
-    except NoSettingsError as error:
-        say("warning", f"source.path was not looked at: {error}")
-        return None

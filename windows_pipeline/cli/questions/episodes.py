@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windows_pipeline.cli.arguments import FirstDay, LastDay, PipelineName, declared, parsed_days
-from windows_pipeline.cli.questions.newest import AnyWindows, AsJson, definitions_to_show
+from windows_pipeline.cli.arguments import (
+    FirstDay,
+    LastDay,
+    PipelineName,
+    declared,
+    every_windows,
+    parsed_days,
+)
+from windows_pipeline.cli.questions.newest import AnyWindows, AsJson
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.progress import Status
@@ -42,7 +49,7 @@ def episodes(
     """
     days = parsed_days(first, last)
     settings, found = declared(pipeline)
-    names = definitions_to_show(found, windows)
+    names = every_windows(found, windows)
     with Status(CONSOLE, f"{pipeline}: reading") as status:
         from windows_pipeline.cli.terminal.rows import print_grid, print_json
         from windows_pipeline.query.tables.local import NoTableError

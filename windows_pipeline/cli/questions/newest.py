@@ -14,6 +14,7 @@ from windows_pipeline.cli.arguments import (
     LastDay,
     PipelineName,
     declared,
+    every_windows,
     parsed_days,
 )
 from windows_pipeline.cli.terminal.console import CONSOLE
@@ -72,7 +73,7 @@ def alerts(
     from windows_pipeline.storage.catalog import window_tables
 
     shown = []
-    for name in definitions_to_show(found, windows):
+    for name in every_windows(found, windows):
         tables = window_tables(found, name, settings.warehouse)
         aggregates = [aggregate.name for aggregate in found.windows[name].aggregate_list]
         # What users look for first; the rest follows in the table's order.
@@ -103,7 +104,7 @@ def late(
     from windows_pipeline.storage.catalog import window_tables
 
     shown = []
-    for name in definitions_to_show(found, windows):
+    for name in every_windows(found, windows):
         values = found.windows[name].keyed(found.source).values
         first_columns = ("key", "event_time", "reason", "late_by_ms", *values)
         spec = window_tables(found, name, settings.warehouse).late_records
@@ -127,22 +128,6 @@ def rejected(
     spec = source_tables(found, settings.warehouse).rejected_records
     shown = [Shown(None, spec, ("reason", "file", "original"))]
     _show(found, shown, days, limit, as_json=as_json, order=("file", "reason"))
-
-
-def definitions_to_show(pipeline: Pipeline, name: str | None) -> list[str]:
-    """The window definitions to show.
-
-    Raises:
-        ValueError: The pipeline has no such definition.
-    """
-    known = list(pipeline.windows)
-    if name is None:
-        return known
-    if name not in known:
-        raise ValueError(
-            f"--windows: {pipeline.name} has no windows {name!r}; use one of {', '.join(known)}"
-        )
-    return [name]
 
 
 def _show(

@@ -6,29 +6,37 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import pyarrow as pa
 import typer
 
-from windows_pipeline.cli.arguments import chosen_windows, parsed_span
+from windows_pipeline.cli.arguments import (
+    PipelineName,
+    WindowsName,
+    chosen_windows,
+    declared,
+    every_windows,
+    parsed_day,
+    parsed_span,
+)
 from windows_pipeline.cli.session import reading
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
-from windows_pipeline.cli.terminal.rows import json_rows, print_grid
-from windows_pipeline.config import Pipeline, Windows
-from windows_pipeline.query import WindowStore
-from windows_pipeline.query.alert_ids import FoundAlert, alert_named
-from windows_pipeline.query.episodes import newest_of
-from windows_pipeline.query.records.window_trace import WindowTrace
-from windows_pipeline.query.state import close_time_ms
-from windows_pipeline.query.stored_window import StoredWindow
-from windows_pipeline.query.tables.local import LocalTable, NoTableError
-from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.text.counts import counted
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.values import as_json, short
+
+if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
+    import pyarrow as pa
+
+    from windows_pipeline.config import Pipeline, Windows
+    from windows_pipeline.query import WindowStore
+    from windows_pipeline.query.alert_ids import FoundAlert
+    from windows_pipeline.query.episodes import Episode
+    from windows_pipeline.query.records.window_trace import WindowTrace
+    from windows_pipeline.query.stored_window import StoredWindow
+    from windows_pipeline.settings import Settings
 
 _MOST_NAMED = 5
 
@@ -53,87 +61,132 @@ class NamedRow(NamedTuple):
         return all(asked in (None, own) for asked, own in zip(self, found, strict=True))
 
 
-def trace_window(
+def trace(
+    context: typer.Context,
+    pipeline: PipelineName,
+    key: Annotated[
+        str | None, typer.Argument(help="The window's key; of several columns, with commas.")
+    ] = None,
+    window_end: Annotated[
+        str | None,
+        typer.Argument(metavar="TIME", help="When it ends, or starts, as far as known; UTC."),
+    ] = None,
+    alert: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="The id of an alert, instead of KEY and TIME."),
+    ] = None,
+    windows: WindowsName = None,
+    offset: Annotated[
+        int | None, typer.Option(min=0, help="Of a window of rows: the offset of its row.")
+    ] = None,
+    day: Annotated[
+        str | None, typer.Option(metavar="DAY", help="With --offset: the row's arrival day.")
+    ] = None,
+    partition: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --offset: the row's source partition.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many records to print.")] = 50,
+    *,
+    in_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+) -> None:
+    """Shows an alert's window: its records, why it is final, and what was corrected.
+
+    Name the window by the id of its alert, or by KEY and TIME.
+    """
+    if (alert is None) == (key is None or window_end is None) or (alert and key is not None):
+        raise typer.BadParameter("name the window by KEY and TIME, or by --alert alone")
+    if offset is None and (day is not None or partition is not None):
+        raise typer.BadParameter("--day and --partition go with --offset; name it, too")
+    if alert is not None and offset is not None:
+        raise typer.BadParameter("--offset goes with KEY and TIME; an alert's id names the row")
+    row_day = None if day is None else parsed_day("--day", day)
+    settings, found = declared(pipeline)
+    with Status(CONSOLE, f"{pipeline}: reading"):
+        from windows_pipeline.query.alert_ids import alert_named
+
+    asked: tuple[str, str, NamedRow] | FoundAlert
+    if key is None or window_end is None:
+        names = every_windows(found, windows)
+        asked = alert_named(alert or "", "--alert", found, settings.warehouse, names)
+        name = asked.windows_name
+    else:
+        name = chosen_windows(found, windows)
+        asked = key, window_end, NamedRow(partition, offset, row_day)
+    _show(context, settings, found, name, asked, limit, in_json=in_json)
+
+
+def _show(
     context: typer.Context,
     settings: Settings,
     pipeline: Pipeline,
     windows_name: str,
-    key: str,
-    time: str,
-    row: NamedRow,
+    asked: tuple[str, str, NamedRow] | FoundAlert,
     limit: int,
     *,
-    as_json: bool,
+    in_json: bool,
 ) -> None:
-    """Prints a final window of a key with its records, why it is final, and what became of it.
+    """Prints a final window with its records, why it is final, and what became of it.
 
     Args:
         context: The command's context.
         settings: Where the tables lie.
         pipeline: The pipeline.
         windows_name: The window definition.
-        key: The window's key, as the user writes it.
-        time: When the window ends or starts, as precisely as the user knows.
-        row: For a row window, what the user knows of its row.
+        asked: The window's alert, which is printed, too; or its key, the time at which it ends or
+            starts, as precisely as the user knows, and what the user knows of its row.
         limit: How many records to print.
-        as_json: Whether to print JSON.
+        in_json: Whether to print JSON.
 
     Raises:
         UnreadableTableError: Only Spark can read a table.
-        ValueError: No window, or several, end or start at the time.
+        ValueError: No window, or several, end or start at the time; or the alert's is gone.
     """
-    if any(row) and not pipeline.windows[windows_name].row_key:
+    windows = pipeline.windows[windows_name]
+    alert = None if isinstance(asked, tuple) else asked
+    if isinstance(asked, tuple) and any(asked[-1]) and not windows.row_key:
         raise ValueError(
             f"--offset: must be left out, as {windows_name} has no windows of rows; leave it out"
         )
-    with reading(
-        context, settings, pipeline.windows[windows_name], f"{pipeline.name}: reading"
-    ) as row_filter:
+    with reading(context, settings, windows, f"{pipeline.name}: reading") as row_filter:
+        from windows_pipeline.query import WindowStore
+        from windows_pipeline.query.state import close_time_ms
+
         store = WindowStore(pipeline, windows_name, settings.warehouse, row_filter=row_filter)
-        value = store.parsed_key(key, "KEY")
-        found = store.trace(_window(store, value, time, row))
-    if as_json:
-        _print_json(found, None)
-        return
-    _print(pipeline, store.name, pipeline.windows[windows_name], found, limit)
-
-
-def trace_alert(
-    context: typer.Context,
-    settings: Settings,
-    pipeline: Pipeline,
-    alert_id: str,
-    windows_name: str | None,
-    limit: int,
-    *,
-    as_json: bool,
-) -> None:
-    """Prints the alert with an id, of one definition or of any; its window as `trace_window` does.
-
-    Raises:
-        UnreadableTableError: Only Spark can read a table.
-        ValueError: No alert has the id, several have, or the window does not exist any more.
-    """
-    names = [chosen_windows(pipeline, windows_name)] if windows_name else list(pipeline.windows)
-    alert = alert_named(alert_id, "--alert", pipeline, settings.warehouse, names)
-    name = alert.windows_name
-    with reading(
-        context, settings, pipeline.windows[name], f"{pipeline.name}: reading"
-    ) as row_filter:
-        store = WindowStore(pipeline, name, settings.warehouse, row_filter=row_filter)
-        found = store.trace(store.window_of(alert))
-        tables = window_tables(pipeline, name, settings.warehouse)
-        named = [(alert.rule, alert.key, alert.episode_start)]
-        windows = pipeline.windows[name]
-        episode = None
-        with suppress(NoTableError):  # an older release did not store episodes
-            (episode,) = newest_of(LocalTable(tables.episodes), windows, named)
-        closed_ms = close_time_ms(pipeline, name, settings.warehouse)
-    if episode is not None and windows.spec.has_silences and not alert.record_count:
+        if isinstance(asked, tuple):
+            key, time, row = asked
+            found = store.trace(_window(store, store.parsed_key(key, "KEY"), time, row))
+        else:
+            found = store.trace(store.window_of(asked))
+        episode = None if alert is None else _episode(settings, pipeline, alert)
+        closed_ms = (
+            None if alert is None else close_time_ms(pipeline, windows_name, settings.warehouse)
+        )
+    if alert and episode and windows.spec.has_silences and not alert.record_count:
         alert = replace(alert, severity=episode.severity)
-    if as_json:
+    if in_json:
         _print_json(found, alert)
         return
+    if alert is not None:
+        _print_alert(alert, episode, closed_ms)
+    _print(pipeline, store.name, windows, found, limit)
+
+
+def _episode(settings: Settings, pipeline: Pipeline, alert: FoundAlert) -> Episode | None:
+    """An alert's episode; None if an older release wrote the tables, as it stored no episodes."""
+    from windows_pipeline.query.episodes import newest_of
+    from windows_pipeline.query.tables.local import LocalTable, NoTableError
+    from windows_pipeline.storage.catalog import window_tables
+
+    tables = window_tables(pipeline, alert.windows_name, settings.warehouse)
+    named = [(alert.rule, alert.key, alert.episode_start)]
+    with suppress(NoTableError):
+        windows = pipeline.windows[alert.windows_name]
+        (episode,) = newest_of(LocalTable(tables.episodes), windows, named)
+        return episode
+    return None
+
+
+def _print_alert(alert: FoundAlert, episode: Episode | None, closed_ms: int | None) -> None:
     severity = "" if alert.severity is None else f", severity {short(alert.severity)}"
     by = "" if alert.retracted_by is None else f", retracted by correction {alert.retracted_by}"
     CONSOLE.print(f"alert {alert.id}: {alert.rule} of {alert.windows_name}{severity}{by}")
@@ -141,10 +194,11 @@ def trace_alert(
         lasted = f"{time_text(episode.first)} to {time_text(episode.last)}"
         alerts = counted(episode.alerts, "alert")
         CONSOLE.print(f"episode: {lasted}, {alerts}, {episode.state(closed_ms)}")
-    _print(pipeline, store.name, pipeline.windows[alert.windows_name], found, limit)
 
 
 def _print(pipeline: Pipeline, name: str, windows: Windows, found: WindowTrace, limit: int) -> None:
+    from windows_pipeline.cli.terminal.rows import print_grid
+
     aggregates = [each.name for each in windows.aggregate_list]
     bounds = ["window_start", "window_end"]
     print_grid(name, found.row, ["key", *bounds, *windows.row_key, "record_count", *aggregates])
@@ -207,6 +261,8 @@ def _print_reason(found: WindowTrace, grace_ms: int) -> None:
 
 
 def _print_records(pipeline: Pipeline, records: pa.Table, limit: int) -> None:
+    from windows_pipeline.cli.terminal.rows import print_grid
+
     source = pipeline.source
     arrival = [source.arrival_column] if source.arrival_column else []
     first = ["arrival_unit", "offset", "event_time", *arrival, *source.values, "behind_ms"]
@@ -233,6 +289,8 @@ def _firing_as_json(firing: StoredWindow) -> dict[str, object]:
 
 
 def _print_json(found: WindowTrace, alert: FoundAlert | None) -> None:
+    from windows_pipeline.cli.terminal.rows import json_rows
+
     raised = None
     if alert is not None:
         names = ("id", "windows_name", "rule", "severity", "retracted_by")

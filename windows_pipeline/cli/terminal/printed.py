@@ -38,19 +38,18 @@ def print_jobs(
     results: Iterable[tuple[str, JobResult]],
     pipeline: Pipeline,
     again: Callable[[Sequence[date]], str],
-) -> list[tuple[str, JobResult]]:
+    done: list[tuple[str, JobResult]],
+) -> None:
     """Prints each job's result as the job ends.
 
     Args:
         results: The name of each job's first table, and the job's result.
         pipeline: The pipeline.
         again: The command that does a job's days again.
-
-    Returns:
-        The results.
+        done: Gets the results.
     """
-    done = []
     for name, result in results:
+        done.append((name, result))
         rows = ", ".join(f"{table} {sum(rows.values()):,}" for table, rows in result.rows.items())
         CONSOLE.print(f"{name}: {'published' if result.published else 'NOT published'}; {rows}")
         print_checks((name, found) for found in result.checks if not found.passed)
@@ -60,8 +59,6 @@ def print_jobs(
             days = sorted(result.days)
             then = once_blocked(pipeline, again(days), result.checks)
             CONSOLE.print(f"  {then(failing_days(result.checks, days)[0])}")
-        done.append((name, result))
-    return done
 
 
 def print_checks(

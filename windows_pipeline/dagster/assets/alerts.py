@@ -1,4 +1,4 @@
-"""The asset `alerts`: its metadata plots each day and lists early warnings."""
+"""The metadata of alerts: a plot of each day, and the early warnings."""
 
 from __future__ import annotations
 
@@ -10,43 +10,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.assets.episodes import EpisodeChecks
 from windows_pipeline.dagster.assets.metadata import ExtraMetadata, Metadata
 from windows_pipeline.dagster.assets.plots import alert_plots
-from windows_pipeline.dagster.assets.step import step
-from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.incremental.early_warnings import as_they_stand
-from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import firing_tables, source_tables, window_tables
+from windows_pipeline.storage.tables import firing_tables
 
 _WARNINGS_SHOWN = 50
 _WARNING = (
     *("state", "rule", "key", "window_start", "window_end"),
     *("firing_id", "reason", "stream_time", "record_count", "severity"),
 )
-
-
-def alerts(
-    pipeline: Pipeline, windows_name: str, settings: Settings
-) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """Makes the step's assets; with a trigger, the metadata lists early warnings."""
-    tables = window_tables(pipeline, windows_name, settings.warehouse)
-    warnings = _warnings_table(pipeline, windows_name, settings)
-    return step(
-        pipeline,
-        AlertsJob(pipeline, windows_name, settings),
-        # The job reads raw_events for episodes that began before the run's days.
-        deps=[
-            asset_key(tables.final_windows),
-            asset_key(source_tables(pipeline, settings.warehouse).raw_events),
-            *([] if warnings is None else [asset_key(warnings)]),
-        ],
-        extra_metadata=plot_and_warnings(pipeline, windows_name, settings),
-        episode_checks=EpisodeChecks(pipeline, windows_name, settings),
-        others_of_first=True,  # notifications are of alerts
-    )
 
 
 def plot_and_warnings(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 import dagster as dg
@@ -62,12 +62,24 @@ def rules_evaluations(
     """
     for day in days:
         failed = [found for found in results if _failing(found, day)]
-        metadata = {
-            **({NEXT: dg.MetadataValue.text(next_step(day))} if failed else {}),
-            "rules": dg.MetadataValue.md(_rules_of(results, day)),
-            **day_numbers(results, day),
-        }
-        yield _evaluation(asset, results, failed, metadata, day)
+        names = ", ".join(found.check.name for found in failed)
+        metadata: dict[str, dg.MetadataValue] = {}
+        if failed:
+            metadata[FAILED_RULES] = dg.MetadataValue.text(names)
+            metadata[NEXT] = dg.MetadataValue.text(next_step(day))
+        metadata["rules"] = dg.MetadataValue.md(_rules_of(results, day))
+        summary = f"{names} failed" if failed else f"all {len(results)} rules hold"
+        is_error = any(not found.check.is_warning for found in failed)
+        yield dg.AssetCheckEvaluation(
+            asset_key=asset,
+            check_name=RULES,
+            passed=not failed,
+            description=f"{day}: {summary}",
+            metadata={**metadata, **day_numbers(results, day), **failing_rows(failed)},
+            severity=dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN,
+            blocking=any(found.check.blocking for found in results),
+            partition=day.isoformat(),
+        )
 
 
 def failing_rows(failed: Sequence[CheckResult]) -> dict[str, dg.MetadataValue]:
@@ -84,47 +96,6 @@ def failing_rows(failed: Sequence[CheckResult]) -> dict[str, dg.MetadataValue]:
         for found in failed
         if found.sample
     }
-
-
-def _evaluation(
-    asset: dg.AssetKey,
-    results: Sequence[CheckResult],
-    failed: Sequence[CheckResult],
-    metadata: Mapping[str, dg.MetadataValue],
-    day: date,
-) -> dg.AssetCheckEvaluation:
-    return dg.AssetCheckEvaluation(
-        asset_key=asset,
-        check_name=RULES,
-        passed=not failed,
-        description=f"{day}: {_summary(results, failed)}",
-        metadata=_with_failures(metadata, failed),
-        severity=_severity(failed),
-        blocking=any(found.check.blocking for found in results),
-        partition=day.isoformat(),
-    )
-
-
-def _summary(results: Sequence[CheckResult], failed: Sequence[CheckResult]) -> str:
-    return f"{_names(failed)} failed" if failed else f"all {len(results)} rules hold"
-
-
-def _names(failed: Sequence[CheckResult]) -> str:
-    return ", ".join(found.check.name for found in failed)
-
-
-def _severity(failed: Sequence[CheckResult]) -> dg.AssetCheckSeverity:
-    if all(found.check.is_warning for found in failed):
-        return dg.AssetCheckSeverity.WARN
-    return dg.AssetCheckSeverity.ERROR
-
-
-def _with_failures(
-    metadata: Mapping[str, dg.MetadataValue], failed: Sequence[CheckResult]
-) -> dict[str, dg.MetadataValue]:
-    """The metadata with the names of the rules that fail in front, and their rows at the end."""
-    named = {FAILED_RULES: dg.MetadataValue.text(_names(failed))} if failed else {}
-    return {**named, **metadata, **failing_rows(failed)}
 
 
 def _rules_of(results: Sequence[CheckResult], day: date) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from functools import reduce
 from operator import or_
@@ -96,3 +97,22 @@ def _any_of(
 ) -> dg.AutomationCondition[dg.AssetKey]:
     """True for the days for which a condition holds of at least one of the tables."""
     return reduce(or_, (dg.AutomationCondition.asset_matches(key, holds) for key in tables))
+
+
+def conditions_sensor(pipeline: Pipeline) -> dg.SensorDefinition:
+    """The sensor of a pipeline whose days are ingested whole, which evaluates conditions.
+
+    Several days are requested as a backfill, which is one run.
+    """
+    enabled = dg.DefaultSensorStatus.RUNNING, dg.DefaultSensorStatus.STOPPED
+    declared = pipeline.schedule.automation
+    with warnings.catch_warnings():
+        # The dependency is bounded, so that a change of what is beta comes with an upgrade.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return dg.AutomationConditionSensorDefinition(
+            f"{pipeline.name}_automation",
+            target=dg.AssetSelection.groups(pipeline.name).without_checks(),
+            use_user_code_server=True,  # Dagster's daemon does not know `DaysToCompute`
+            default_status=enabled[0 if declared.enabled else 1],
+            description=f"Computes the ingested days of {pipeline.name} that have no windows.",
+        )

@@ -1,6 +1,6 @@
 """The asset `corrections`, and the job that corrects published final windows."""
 
-# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
+from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,9 @@ from windows_pipeline.dagster.assets.catalogue import table_spec
 from windows_pipeline.dagster.assets.checks import failing_rows
 from windows_pipeline.dagster.assets.event_order import Event, in_order
 from windows_pipeline.dagster.assets.result_events import ResultEvents
-from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.one_step_job import one_step_job
 from windows_pipeline.dagster.partitions import arrival_days
-from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs.correction.run import (
     CorrectionResult,
@@ -56,13 +55,8 @@ def corrections(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg
 
 def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that corrects published results; its run config names the days and the reason."""
-    op = f"{pipeline.name}_correct"
 
-    @dg.op(name=op, config_schema=_CONFIG, out={}, pool=pipeline.name)
-    @fails_plainly
-    def correct_windows(
-        context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
-    ) -> Iterator[Event]:
+    def correct_windows(context: dg.OpExecutionContext, spark: SparkResource) -> Iterator[Event]:
         config = context.op_config
         first = _day(config, "from")
         last = _day(config, "to") if "to" in config else None
@@ -74,18 +68,15 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         with writing(pipeline, settings.warehouse):
             yield from _corrected(context, spark.spark_session, pipeline, settings, first, last)
 
-    @dg.job(
-        name=f"{pipeline.name}_correction",
-        description=(
-            f"Recomputes published days of {pipeline.name} after a change of raw records or of the "
-            "grace, and records in corrections which results differ."
-        ),
-        config=fields_of(op, _CONFIG),
+    return one_step_job(
+        f"{pipeline.name}_correction",
+        f"Recomputes published days of {pipeline.name} after a change of raw records or of the "
+        "grace, and records in corrections which results differ.",
+        f"{pipeline.name}_correct",
+        correct_windows,
+        pipeline.name,
+        _CONFIG,
     )
-    def correction() -> None:
-        correct_windows()
-
-    return correction
 
 
 def _corrected(

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.dagster.assets.checks import day_numbers
 from windows_pipeline.jobs import JobResult
+from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming import BatchResult
 
@@ -79,6 +80,21 @@ def batch_metadata(batches: Sequence[BatchResult]) -> Metadata:
         seconds = batches[-1].stream_time_ms / 1000
         metadata["stream_time"] = dg.MetadataValue.timestamp(seconds)
     return metadata
+
+
+def correction_metadata(result: CorrectionResult, cause: str) -> dict[date, Metadata]:
+    """The correction's number, its cause and what changed, by each day that it changed."""
+    of_all: Metadata = {
+        "correction": dg.MetadataValue.int(result.number or 0),
+        "cause": dg.MetadataValue.text(cause),
+    }
+    found = {}
+    for day, corrected in result.by_day.items():
+        counts = {f"windows_{kind}": number for kind, number in corrected.windows.items()}
+        counts["alerts_retracted"] = corrected.alerts_retracted
+        counts["alerts_raised"] = corrected.alerts_raised
+        found[day] = of_all | {name: dg.MetadataValue.int(of) for name, of in counts.items()}
+    return found
 
 
 def column_schema(schema: T.StructType, made_of: Mapping[str, Sequence[str]]) -> dg.MetadataValue:

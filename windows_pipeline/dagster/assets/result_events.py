@@ -15,14 +15,16 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.alerts import plot_and_warnings
 from windows_pipeline.dagster.assets.catalogue import column_lineage
 from windows_pipeline.dagster.assets.checks import rules_evaluations
-from windows_pipeline.dagster.assets.correction_metadata import correction_metadata
-from windows_pipeline.dagster.assets.day_materializations import (
-    days_with_rows,
-    materializations,
-)
 from windows_pipeline.dagster.assets.episodes import EpisodeChecks
 from windows_pipeline.dagster.assets.event_order import Event
-from windows_pipeline.dagster.assets.metadata import Metadata, batch_metadata, main_metadata
+from windows_pipeline.dagster.assets.metadata import (
+    Metadata,
+    batch_metadata,
+    correction_metadata,
+    day_metadata,
+    main_metadata,
+    run_metadata,
+)
 from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.jobs import JobResult
@@ -67,7 +69,7 @@ class ResultEvents:
             self._plots[tables.alerts.name] = plot_and_warnings(pipeline, name, settings)
             self._episodes[tables.alerts.name] = EpisodeChecks(pipeline, name, settings)
 
-    def of_job(self, name: str, result: JobResult) -> Iterator[Event]:
+    def of_job(self, name: str, result: JobResult, again: str | None = None) -> Iterator[Event]:
         """A job's checks and, if it published, a materialization of each table and day.
 
         Tables beside the first one have materializations of days with rows only.
@@ -75,10 +77,12 @@ class ResultEvents:
         Args:
             name: The name of the job's first table, whose asset has the job's checks.
             result: The job's result.
+            again: What to do again if it published nothing; by default the command.
         """
-        again = f"windows-pipeline rebuild {self._pipeline.name}"
-        if self._pipeline.source.by_days:
-            again = f"{run_again(self._pipeline, result.days)}; of a rebuild: {again}"
+        if again is None:
+            again = f"windows-pipeline rebuild {self._pipeline.name}"
+            if self._pipeline.source.by_days:
+                again = f"{run_again(self._pipeline, result.days)}; of a rebuild: {again}"
         yield from self._checks(name, result, again)
         for table_name in result.versions:
             table = self._tables.get(table_name)
@@ -133,19 +137,26 @@ class ResultEvents:
     ) -> Iterator[dg.AssetCheckEvaluation]:
         """The checks of published days of all jobs, each by the name of its first table."""
         for name, results in checked:
-            yield from self.of_published(name, results, days)
+            yield from self.of_checks(name, results, days)
+            yield from self.of_episodes(name, days)
 
-    def of_published(
-        self, name: str, results: Sequence[CheckResult], days: Sequence[date]
+    def of_episodes(
+        self,
+        name: str,
+        days: Sequence[date] | None = None,
+        names: Collection[str] | None = None,
     ) -> Iterator[dg.AssetCheckEvaluation]:
-        """The checks of published days of the table of a name, and the episodes of its alerts."""
-        yield from self.of_checks(name, results, days)
-        yield from self._of_episodes(name, days)
+        """The checks of episodes, if the table of the name is that of alerts.
 
-    def of_all_episodes(self, name: str) -> Iterator[dg.AssetCheckEvaluation]:
-        """The episodes of all computed days, if the table of the name is that of alerts."""
+        Args:
+            name: The name of the table.
+            days: The days; by default all computed days.
+            names: The names of the checks; by default all.
+        """
         if name in self._episodes:
-            yield from self._of_episodes(name, self._episodes[name].all_days(self._spark))
+            checks = self._episodes[name]
+            every = checks.all_days(self._spark) if days is None else days
+            yield from checks.evaluations(self._spark, every, names)
 
     def of_checks(
         self, name: str, results: Sequence[CheckResult], days: Sequence[date]
@@ -203,12 +214,7 @@ class ResultEvents:
         )
         yield from rules_evaluations(asset_key(self._tables[name]), result.checks, days, then)
         if result.published:
-            yield from self._of_episodes(name, days)
-
-    def _of_episodes(self, name: str, days: Sequence[date]) -> Iterator[dg.AssetCheckEvaluation]:
-        """The episodes of days, if the table of the name is that of alerts."""
-        if name in self._episodes:
-            yield from self._episodes[name].evaluations(self._spark, days)
+            yield from self.of_episodes(name, days)
 
     def _materializations(
         self,
@@ -230,14 +236,25 @@ class ResultEvents:
         """
         if is_main or only is not None:
             reported = set(result.facts if only is None else only).intersection(result.facts)
-            by_day: dict[date, Metadata] = {day: {} for day in reported}
         else:
-            by_day = days_with_rows(self._instance, table, result)
-        drawn = self._plotted(table, sorted(by_day))
-        for day, metadata in by_day.items():
-            numbers = main_metadata(table, result, day) if is_main else {}
-            metadata |= {**drawn.get(day, {}), **numbers, **more.get(day, {})}
-        yield from materializations(self._pipeline, self._warehouse, table, result, by_day)
+            # Also the days of which Dagster shows that they once had rows.
+            shown = self._instance.get_materialized_partitions(asset_key(table))
+            rows = result.rows[table.name]
+            reported = {d for d in result.facts if rows.get(d) or d.isoformat() in shown}
+        days = sorted(reported)
+        drawn = self._plotted(table, days)
+        for day in days:
+            metadata: Metadata = {}
+            if day == days[-1]:
+                metadata = run_metadata(table, result)
+                metadata |= column_lineage(self._pipeline, table, self._warehouse)
+            metadata |= {**day_metadata(table, result, day), **drawn.get(day, {})}
+            if is_main:
+                metadata |= main_metadata(table, result, day)
+            metadata |= more.get(day, {})
+            yield dg.AssetMaterialization(
+                asset_key(table), metadata=metadata, partition=day.isoformat()
+            )
 
     def _plotted(self, table: Table, days: Sequence[date]) -> Mapping[date, Metadata]:
         """The plots of a table's days; none of a table that is not plotted."""

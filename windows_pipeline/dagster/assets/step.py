@@ -2,37 +2,34 @@
 
 # No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from windows_pipeline.checks.next_steps import failing_days, once_blocked, once_published, run_again
+from windows_pipeline.checks.next_steps import failing_days, once_blocked, run_again
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.assets.catalogue import column_lineage, table_spec
-from windows_pipeline.dagster.assets.checks import RULES, rules_evaluations, rules_spec
-from windows_pipeline.dagster.assets.day_materializations import (
-    days_with_rows,
-    materializations,
-)
+from windows_pipeline.dagster.assets.catalogue import table_spec
+from windows_pipeline.dagster.assets.checks import RULES, rules_spec
 from windows_pipeline.dagster.assets.episodes import EpisodeChecks
 from windows_pipeline.dagster.assets.event_order import has_days, of_step
-from windows_pipeline.dagster.assets.metadata import (
-    ExtraMetadata,
-    Metadata,
-    day_metadata,
-    main_metadata,
-    run_metadata,
-)
+from windows_pipeline.dagster.assets.metadata import run_metadata
+from windows_pipeline.dagster.assets.result_events import ResultEvents
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, days_of
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
+from windows_pipeline.jobs import (
+    AlertsJob,
+    Job,
+    JobResult,
+    check_published,
+    published_days,
+    run_job,
+)
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_text
-from windows_pipeline.storage.table import Table
 
 StepEvent = dg.MaterializeResult[None] | dg.AssetMaterialization | dg.AssetCheckEvaluation
 
@@ -41,8 +38,6 @@ def step(
     pipeline: Pipeline,
     job: Job,
     deps: Sequence[dg.AssetKey],
-    extra_metadata: ExtraMetadata | None = None,
-    episode_checks: EpisodeChecks | None = None,
     *,
     others_of_first: bool = False,
 ) -> list[dg.AssetsDefinition | dg.AssetSpec]:
@@ -56,16 +51,13 @@ def step(
         pipeline: The pipeline.
         job: The job; the checks belong to the asset of its first table.
         deps: The assets of the tables that the job reads.
-        extra_metadata: Computes further metadata of the first table's days.
-        episode_checks: The checks of alert rules, if the first table is that of alerts.
         others_of_first: Whether the job computes its other tables from its first table as well.
     """
     table, *others = job.tables
-    main, partitions, warehouse = asset_key(table), arrival_days(pipeline), job.settings.warehouse
-    check_specs = [
-        rules_spec(main, job.checks),
-        *([] if episode_checks is None else episode_checks.specs),
-    ]
+    main, partitions = asset_key(table), arrival_days(pipeline)
+    check_specs = [rules_spec(main, job.checks)]
+    if isinstance(job, AlertsJob):
+        check_specs += EpisodeChecks(pipeline, job.windows_name, job.settings).specs
 
     @dg.multi_asset(
         name=table.name.replace("/", "__"),
@@ -81,63 +73,46 @@ def step(
         context: dg.AssetExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> Iterator[StepEvent]:
         session, of_op = spark.spark_session, context.op_execution_context
+        events = ResultEvents(pipeline, job.settings, session, context.instance)
         days = days_of_run(of_op, job, session)
         if not of_op.selected_asset_keys:
-            names = {key.name for key in context.selected_asset_check_keys}
-            checked: list[dg.AssetCheckEvaluation] = []
-            if RULES in names:
-                found = check_published(job, session, days)
-                checked += rules_evaluations(main, found, days, once_published(pipeline))
-            if episode_checks is not None:
-                days = days if has_days(of_op) else episode_checks.all_days(session)
-                checked += episode_checks.evaluations(session, days, names)
-            yield from of_step(of_op, checked)
+            yield from of_step(of_op, _checked(of_op, job, session, events, days))
             return
         context.log.info(f"{table.name}: {days_text(days)}")
         try:
             result = run_job(job, session, days)
         except BadFileError as bad:
             raise _not_ingested(pipeline, bad, days) from None
-        then = (
-            once_published(pipeline)
-            if result.published
-            else once_blocked(pipeline, _again(pipeline, days), result.checks)
-        )
-        checked = [*rules_evaluations(main, result.checks, days, then)]
+        found = list(events.of_job(table.name, result, _again(pipeline, days)))
+        checked = [one for one in found if isinstance(one, dg.AssetCheckEvaluation)]
+        made = [one for one in found if isinstance(one, dg.AssetMaterialization)]
         if not result.published:
             yield from of_step(of_op, checked)
             raise _not_published(pipeline, job, result, days)
-        if episode_checks is not None:
-            checked += episode_checks.evaluations(session, days)
         _warn_of_blocked_days(context, result)
-        extra = {} if extra_metadata is None else extra_metadata(session, days)
-        lineage = column_lineage(pipeline, table, warehouse)
-        extra = {**extra, days[-1]: {**lineage, **extra.get(days[-1], {})}}
-        yield _materialized(context, table, result, extra)
-        for other in others:
-            of_days = days_with_rows(context.instance, other, result)
-            yield from materializations(pipeline, warehouse, other, result, of_days)
+        for one in made:
+            if one.asset_key == main:
+                context.add_asset_metadata(one.metadata, main, partition_key=one.partition)
+        yield dg.MaterializeResult(main, metadata=run_metadata(table, result))
+        yield from (one for one in made if one.asset_key != main)
         yield from of_step(of_op, checked)
 
     of_others = [main, *deps] if others_of_first else deps
     return [run, *(table_spec(pipeline, other, of_others, partitions) for other in others)]
 
 
-def _materialized(
-    context: dg.AssetExecutionContext,
-    table: Table,
-    result: JobResult,
-    extra: Mapping[date, Metadata],
-) -> dg.MaterializeResult[None]:
-    key = asset_key(table)
-    for day in result.days:
-        metadata = {
-            **extra.get(day, {}),
-            **main_metadata(table, result, day),
-            **day_metadata(table, result, day),
-        }
-        context.add_asset_metadata(metadata, key, partition_key=day.isoformat())
-    return dg.MaterializeResult(key, metadata=run_metadata(table, result))
+def _checked(
+    context: dg.OpExecutionContext,
+    job: Job,
+    spark: SparkSession,
+    events: ResultEvents,
+    days: Sequence[date],
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """The evaluations of a run of checks alone, on the published results."""
+    name, names = job.tables[0].name, {key.name for key in context.selected_asset_check_keys}
+    if RULES in names:
+        yield from events.of_checks(name, check_published(job, spark, days), days)
+    yield from events.of_episodes(name, days if has_days(context) else None, names)
 
 
 def days_of_run(context: dg.OpExecutionContext, job: Job, spark: SparkSession) -> list[date]:

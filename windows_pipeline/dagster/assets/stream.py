@@ -22,8 +22,8 @@ from windows_pipeline.dagster.assets.result_events import ResultEvents
 from windows_pipeline.dagster.assets.step import days_of_run
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.one_step_job import one_step_job
 from windows_pipeline.dagster.partitions import arrival_days
-from windows_pipeline.dagster.run_config import fields_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import RawEventsJob, check_published
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
@@ -54,13 +54,8 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     config sets `every` continues until it is terminated, and reports each micro-batch when it ends.
     A run ends without failing where somebody corrects or rebuilds the tables.
     """
-    op = f"{pipeline.name}_follow"
 
-    @dg.op(name=op, config_schema=_CONFIG, out={}, pool=f"{pipeline.name}_stream")
-    @fails_plainly
-    def follow(
-        context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
-    ) -> Iterator[Event]:
+    def follow(context: dg.OpExecutionContext, spark: SparkResource) -> Iterator[Event]:
         session = spark.spark_session
         events = ResultEvents(pipeline, settings, session, context.instance)
         every: str | None = context.op_config.get("every")
@@ -96,15 +91,14 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             raise _stopped(pipeline.name, bad) from None
         yield from published(is_whole=is_whole)
 
-    @dg.job(
-        name=f"{pipeline.name}_stream",
-        description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
-        config=fields_of(op, _CONFIG),
+    return one_step_job(
+        f"{pipeline.name}_stream",
+        f"Ingests new records of {pipeline.name} and updates all of its tables.",
+        f"{pipeline.name}_follow",
+        follow,
+        f"{pipeline.name}_stream",
+        _CONFIG,
     )
-    def following() -> None:
-        follow()
-
-    return following
 
 
 def source_assets(

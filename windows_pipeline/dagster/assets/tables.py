@@ -5,17 +5,21 @@ from __future__ import annotations
 import dagster as dg
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.assets.alerts import alerts
 from windows_pipeline.dagster.assets.catalogue import source_key, source_spec
 from windows_pipeline.dagster.assets.conditions import windows_condition
 from windows_pipeline.dagster.assets.corrections import corrections
-from windows_pipeline.dagster.assets.plots import lateness_plots, size_plots
 from windows_pipeline.dagster.assets.step import step
 from windows_pipeline.dagster.assets.stream import source_assets
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.jobs import FinalWindowsJob, FiringsJob, KeyedWindowsJob, RawEventsJob
+from windows_pipeline.jobs import (
+    AlertsJob,
+    FinalWindowsJob,
+    FiringsJob,
+    KeyedWindowsJob,
+    RawEventsJob,
+)
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import source_tables, window_tables
+from windows_pipeline.storage.tables import firing_tables, source_tables, window_tables
 
 Assets = list[dg.AssetsDefinition | dg.AssetSpec]
 
@@ -36,12 +40,7 @@ def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
     """
     made: Assets = [source_spec(pipeline)]
     if pipeline.source.by_days:
-        made += step(
-            pipeline,
-            RawEventsJob(pipeline, settings),
-            deps=[source_key(pipeline)],
-            extra_metadata=lateness_plots(pipeline, settings),
-        )
+        made += step(pipeline, RawEventsJob(pipeline, settings), deps=[source_key(pipeline)])
     else:
         made += source_assets(pipeline, settings)
     for name in pipeline.windows:
@@ -66,9 +65,21 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
         pipeline,
         FinalWindowsJob(pipeline, windows_name, settings),
         deps=[asset_key(tables.keyed_windows)],
-        extra_metadata=size_plots(pipeline, windows_name, settings),
     )
-    made = [*keyed_windows, *final_windows, *alerts(pipeline, windows_name, settings)]
+    of_firings = firing_tables(pipeline, windows_name, settings.warehouse)
+    warnings = None if of_firings is None else of_firings.early_warnings
+    alerts = step(
+        pipeline,
+        AlertsJob(pipeline, windows_name, settings),
+        # The job reads raw_events for episodes that began before the run's days.
+        deps=[
+            asset_key(tables.final_windows),
+            asset_key(source.raw_events),
+            *([] if warnings is None else [asset_key(warnings)]),
+        ],
+        others_of_first=True,  # notifications are of alerts
+    )
+    made = [*keyed_windows, *final_windows, *alerts]
     if pipeline.windows[windows_name].trigger is not None:
         # final_windows confirms or withdraws the early warnings of firings.
         firings = step(

@@ -4,7 +4,7 @@
 
 import time
 from collections.abc import Collection, Mapping
-from datetime import date, timedelta
+from datetime import date
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -12,15 +12,16 @@ import dagster as dg
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.automation.logged_days import logged_days
+from windows_pipeline.dagster.automation.days_to_run import (
+    LandedDays,
+    landed_days_of,
+    requested,
+)
 from windows_pipeline.dagster.automation.open_runs import at_work
-from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.dagster.partitions import arrival_days, range_tags
 from windows_pipeline.query.tables.changed_days import changed_since_ingested
 from windows_pipeline.query.tables.local import UnreadableTableError
-from windows_pipeline.settings import Settings, resolve
-from windows_pipeline.sources.landed_files import FolderState, folder_states, landed_days
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.settings import Settings
+from windows_pipeline.sources.landed_files import FolderState, folder_states
 from windows_pipeline.windows.durations import duration_text
 
 _LEAST_SECONDS = 60
@@ -58,19 +59,6 @@ class Cursor(BaseModel):
     unchanged: dict[date, str] = Field(default_factory=dict)
 
 
-class NewDays(NamedTuple):
-    """The landed days in order, as far as a run of them can be complete.
-
-    Attributes:
-        days: All days from the first unpublished day to the last before a missing day; some may
-            be published.
-        missing: The first day that has no folder and is not published, if later days have landed.
-    """
-
-    days: list[date]
-    missing: date | None
-
-
 class Found(NamedTuple):
     """The result of a tick for new days.
 
@@ -85,8 +73,8 @@ class Found(NamedTuple):
     cursor: Cursor
 
 
-def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinition | None:
-    """The sensor of a pipeline whose days are ingested whole; None for a stream.
+def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinition:
+    """The sensor of a pipeline whose days are ingested whole.
 
     A tick requests the job that materializes every asset, for the days that are complete: their
     folder has a file `_SUCCESS`, or nothing changed in it for the time that the pipeline's file
@@ -96,8 +84,6 @@ def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinitio
 
     A published day is not run again. If its files changed since, the tick says so.
     """
-    if not pipeline.source.by_days:
-        return None
     declared = pipeline.schedule.on_landing
     enabled = dg.DefaultSensorStatus.RUNNING, dg.DefaultSensorStatus.STOPPED
     job = f"{pipeline.name}_all"
@@ -124,57 +110,25 @@ def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinitio
 def _tick(
     context: dg.SensorEvaluationContext, pipeline: Pipeline, settings: Settings
 ) -> dg.SensorResult | dg.SkipReason:
-    path = resolve(pipeline.source.required_path, settings.landing)
-    partitions = arrival_days(pipeline)
-    raw_events = asset_key(source_tables(pipeline, settings.warehouse).raw_events)
-    published = logged_days(context.instance, pipeline, settings)
-    known = set(partitions.get_partition_keys())
-    landed = [day for day in landed_days(path) if day.isoformat() in known]
-    new = new_days(pipeline.partitions.start, landed, published)
+    landed = landed_days_of(context.instance, pipeline, settings, _MOST_DAYS)
+    if landed.ingesting:
+        return dg.SkipReason(f"a run of {landed.ingesting[0]} is not finished")
     cursor = _read(context)
-    unpublished = [day.isoformat() for day in new.days if day not in published]
-    statuses = context.instance.get_status_by_partition(raw_events, unpublished, partitions) or {}
-    active = [k for k, status in statuses.items() if status == dg.AssetPartitionStatus.IN_PROGRESS]
-    if active:
-        return dg.SkipReason(f"a run of {min(active)} is not finished")
-
-    states = folder_states(path, map(date.fromisoformat, unpublished))
-    quiet_ms = pipeline.schedule.on_landing.quiet
-    found = complete(new, states, cursor, quiet_ms, time.time())
-    changed, unchanged = _changes(pipeline, settings, path, landed, published, cursor)
+    states = folder_states(landed.path, landed.unpublished)
+    found = complete(landed, states, cursor, pipeline.schedule.on_landing.quiet, time.time())
+    changed, unchanged = _changes(pipeline, settings, landed, cursor)
     for sentence in changed:
         context.log.warning(sentence)
     following = found.cursor.model_copy(update={"unchanged": unchanged})
     text = following.model_dump_json(exclude_defaults=True)
     if found.days:
-        return dg.SensorResult([_request(found.days, states)], cursor=text)
+        return dg.SensorResult([requested(found.days, _digest(found.days, states))], cursor=text)
     reasons = [*found.reasons, *changed] or ["every landed day is published"]
     return dg.SensorResult(skip_reason="; ".join(reasons), cursor=text)
 
 
-def new_days(start: date, landed: Collection[date], published: Collection[date]) -> NewDays:
-    """The days that a run may have.
-
-    Args:
-        start: The pipeline's first day.
-        landed: The days that have a folder.
-        published: The days that are published, which may have no folder any more.
-    """
-    day, found, new = start, list[date](), 0
-    there = {*landed, *published}
-    last = max(there, default=start)
-    while day in there:
-        new += day not in published
-        if new > _MOST_DAYS:
-            return NewDays(found, None)
-        if new:
-            found.append(day)
-        day += timedelta(days=1)
-    return NewDays(found, day if day < last else None)
-
-
 def complete(
-    new: NewDays,
+    landed: LandedDays,
     states: Mapping[date, FolderState],
     before: Cursor,
     quiet_ms: int | None,
@@ -183,7 +137,7 @@ def complete(
     """Decides which days to run.
 
     Args:
-        new: The days that a run may have.
+        landed: The landed days.
         states: The folders' states, for the days that are not published.
         before: The state that the previous tick passed on.
         quiet_ms: How long a folder must be unchanged to be complete; None if only `_SUCCESS`
@@ -198,7 +152,7 @@ def complete(
     }
     days: list[date] = []
     incomplete = None
-    for day in new.days:
+    for day in landed.to_run:
         if day in states and not states[day].is_marked:
             unchanged_ms = (now - waiting[day].since) * 1000
             if quiet_ms is None or unchanged_ms < quiet_ms:
@@ -208,14 +162,11 @@ def complete(
     reasons = []
     if incomplete is not None:
         reasons.append(f"{incomplete} is not complete: {_lacks(quiet_ms)}")
-    if new.missing is not None:
-        reasons.append(
-            f"{new.missing} has no folder, and all later days wait for it; land its files, or an "
-            "empty folder for a day without events"
-        )
-    requested = {day: digest for day, digest in before.requested.items() if day in states}
+    if landed.missing is not None:
+        reasons.append(landed.gap)
+    asked = {day: digest for day, digest in before.requested.items() if day in states}
     candidates = [day for day in days if day in states]
-    again = [day for day in candidates if requested.get(day) == states[day].digest]
+    again = [day for day in candidates if asked.get(day) == states[day].digest]
     if candidates and len(again) == len(candidates):
         reasons.insert(
             0,
@@ -227,8 +178,8 @@ def complete(
     elif not candidates:
         days = []
     else:
-        requested |= {day: states[day].digest for day in candidates}
-    return Found(days, reasons, Cursor(waiting=waiting, requested=requested))
+        asked |= {day: states[day].digest for day in candidates}
+    return Found(days, reasons, Cursor(waiting=waiting, requested=asked))
 
 
 def _lacks(quiet_ms: int | None) -> str:
@@ -243,19 +194,17 @@ def _lacks(quiet_ms: int | None) -> str:
 def _changes(
     pipeline: Pipeline,
     settings: Settings,
-    path: str,
-    landed: Collection[date],
-    published: Collection[date],
+    landed: LandedDays,
     cursor: Cursor,
 ) -> tuple[list[str], dict[date, str]]:
     """Sentences on published days that changed, and the digests of days that did not."""
-    watched = sorted(set(published).intersection(landed))[-_WATCHED_DAYS:]
-    digests = {day: state.digest for day, state in folder_states(path, watched).items()}
+    watched = sorted(landed.published.intersection(landed.days))[-_WATCHED_DAYS:]
+    digests = {day: state.digest for day, state in folder_states(landed.path, watched).items()}
     other = [day for day, digest in digests.items() if cursor.unchanged.get(day) != digest]
     if not other:
         return [], digests
     try:
-        found = changed_since_ingested(pipeline, settings.warehouse, path, other)
+        found = changed_since_ingested(pipeline, settings.warehouse, landed.path, other)
     except UnreadableTableError:  # so it is unknown which files were ingested
         return [], {}
     firsts = {file.day: file for file in reversed(found)}
@@ -279,11 +228,7 @@ def _read(context: dg.SensorEvaluationContext) -> Cursor:
         return Cursor()
 
 
-def _request(days: Collection[date], states: Mapping[date, FolderState]) -> dg.RunRequest:
-    """Requests a run of days, with a key made of the days and of their folders' contents."""
-    first, last = min(days).isoformat(), max(days).isoformat()
+def _digest(days: Collection[date], states: Mapping[date, FolderState]) -> str:
+    """A digest of the contents of the days' folders."""
     digests = "".join(states[day].digest for day in sorted(days) if day in states)
-    landed = sha256(digests.encode()).hexdigest()[:16]
-    if first == last:
-        return dg.RunRequest(run_key=f"{last} {landed}", partition_key=last)
-    return dg.RunRequest(run_key=f"{first}...{last} {landed}", tags=range_tags(first, last))
+    return sha256(digests.encode()).hexdigest()[:16]

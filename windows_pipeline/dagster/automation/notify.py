@@ -9,7 +9,7 @@ import dagster as dg
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.faults import fails_plainly
-from windows_pipeline.dagster.run_config import fields_of
+from windows_pipeline.dagster.one_step_job import fields_of
 from windows_pipeline.notify import BusyError, WrongTargetsError, deliver, what_is_due
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.counts import counted
@@ -83,14 +83,12 @@ def notify_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     return notify
 
 
-def notify_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinition | None:
-    """The sensor of a pipeline's targets; None if it has none.
+def notify_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinition:
+    """The sensor of a pipeline's targets.
 
     A tick only looks for new versions of notifications and for events that wait. It starts a run if
     there are any, as a message may take longer than a tick.
     """
-    if not pipeline.notify:
-        return None
     job = notify_job(pipeline, settings)
 
     @dg.sensor(

@@ -26,11 +26,6 @@ def at_work(
     found = instance.get_run_records(dg.RunsFilter(job_name=job, statuses=_OPEN), limit=1)
     if found:
         return f"run {found[0].dagster_run.run_id} is not finished"
-    return command_at_work(pipeline, settings)
-
-
-def command_at_work(pipeline: Pipeline, settings: Settings) -> str | None:
-    """A sentence on a command, or a job that corrects or rebuilds, at work; None if none is."""
     if is_writing(pipeline, settings.warehouse):
         return f"a command or a job that changes tables of {pipeline.name} is not finished"
     return None

@@ -1,22 +1,22 @@
-"""Jobs that rebuild and check a pipeline's tables, as the commands of these names do."""
+"""Jobs that rebuild, check and maintain a pipeline's tables, as the commands of these names do."""
 
-# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
+from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
-from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.event_order import Event, in_order
 from windows_pipeline.dagster.assets.result_events import ResultEvents
-from windows_pipeline.dagster.faults import fails_plainly
-from windows_pipeline.dagster.run_config import fields_of
+from windows_pipeline.dagster.one_step_job import one_step_job
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import check_published, published_days
 from windows_pipeline.jobs.days.chain import STEPS, all_jobs, rebuild
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.maintenance import maintain
+from windows_pipeline.storage.tables import all_tables
 from windows_pipeline.storage.writer_lock import writing
 
 _REBUILD: dict[str, Any] = {
@@ -31,54 +31,39 @@ _REBUILD: dict[str, Any] = {
 
 def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that recomputes the tables that follow an old definition."""
-    op = f"{pipeline.name}_rebuild_tables"
 
-    @dg.op(name=op, config_schema=_REBUILD, out={}, pool=pipeline.name)
-    @fails_plainly
-    def rebuild_tables(
-        context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
-    ) -> Iterator[Event]:
+    def rebuild_tables(context: dg.OpExecutionContext, spark: SparkResource) -> Iterator[Event]:
+        session, step = spark.spark_session, context.op_config.get("from")
+        events = ResultEvents(pipeline, settings, session, context.instance)
+        names = []
         with writing(pipeline, settings.warehouse):
-            yield from _rebuilt(context, spark.spark_session, pipeline, settings)
+            for name, result in rebuild(session, pipeline, settings, step, context.log.info):
+                names.append(name)
+                yield from in_order(context.instance, events.of_job(name, result))
+                if not result.published:
+                    raise dg.Failure(
+                        f"{name}: a blocking check failed, so the table is not published. The "
+                        "check `rules` of its asset shows failing rows. Fix their cause, then run "
+                        f"the job {pipeline.name}_rebuild again, or: windows-pipeline rebuild "
+                        f"{pipeline.name}"
+                    )
+        rebuilt = ", ".join(names) or "every table follows the definition; nothing to do"
+        context.log.info(f"{pipeline.name}: {rebuilt}")
 
-    @dg.job(
-        name=f"{pipeline.name}_rebuild",
-        description=f"Recomputes the tables of {pipeline.name} that follow an old definition.",
-        config=fields_of(op, _REBUILD),
+    return one_step_job(
+        f"{pipeline.name}_rebuild",
+        f"Recomputes the tables of {pipeline.name} that follow an old definition.",
+        f"{pipeline.name}_rebuild_tables",
+        rebuild_tables,
+        pipeline.name,
+        _REBUILD,
     )
-    def rebuilding() -> None:
-        rebuild_tables()
-
-    return rebuilding
-
-
-def _rebuilt(
-    context: dg.OpExecutionContext, session: SparkSession, pipeline: Pipeline, settings: Settings
-) -> Iterator[Event]:
-    events = ResultEvents(pipeline, settings, session, context.instance)
-    step: str | None = context.op_config.get("from")
-    names = []
-    for name, result in rebuild(session, pipeline, settings, step, context.log.info):
-        names.append(name)
-        yield from in_order(context.instance, events.of_job(name, result))
-        if not result.published:
-            raise dg.Failure(
-                f"{name}: a blocking check failed, so the table is not published. The check "
-                "`rules` of its asset shows failing rows. Fix their cause, then run the job "
-                f"{pipeline.name}_rebuild again, or: windows-pipeline rebuild {pipeline.name}"
-            )
-    rebuilt = ", ".join(names) or "every table follows the definition; nothing to do"
-    context.log.info(f"{pipeline.name}: {rebuilt}")
 
 
 def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that checks all published days, and recounts their values by other code."""
 
-    @dg.op(name=f"{pipeline.name}_check_tables", config_schema={}, out={}, pool=pipeline.name)
-    @fails_plainly
-    def check_tables(
-        context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
-    ) -> Iterator[Event]:
+    def check_tables(context: dg.OpExecutionContext, spark: SparkResource) -> Iterator[Event]:
         session = spark.spark_session
         events = ResultEvents(pipeline, settings, session, context.instance)
         failed = []
@@ -92,7 +77,7 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             if not days:
                 continue
             results = check_published(job, session, days, recount=True)
-            evaluations = [*events.of_checks(name, results, days), *events.of_all_episodes(name)]
+            evaluations = [*events.of_checks(name, results, days), *events.of_episodes(name)]
             yield from in_order(context.instance, evaluations)
             wrong = [found for found in results if not found.passed and not found.check.is_warning]
             failed += [f"{name} {found.check.name}" for found in wrong]
@@ -103,11 +88,39 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 "of each asset shows failing rows of each day."
             )
 
-    @dg.job(
-        name=f"{pipeline.name}_check",
-        description=f"Checks all published days of {pipeline.name}; recounts their values.",
+    return one_step_job(
+        f"{pipeline.name}_check",
+        f"Checks all published days of {pipeline.name}; recounts their values.",
+        f"{pipeline.name}_check_tables",
+        check_tables,
+        pipeline.name,
     )
-    def checking() -> None:
-        check_tables()
 
-    return checking
+
+def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
+    """The job that merges small files, and deletes files that no retained version needs."""
+
+    def maintain_tables(context: dg.OpExecutionContext, spark: SparkResource) -> Iterator[Event]:
+        session = spark.spark_session
+        for table in all_tables(pipeline, settings.warehouse):
+            report = maintain(session, table) if table.exists(session) else "does not exist yet"
+            context.log.info(f"{table.name}: {report}")
+        yield from ()
+
+    return one_step_job(
+        f"{pipeline.name}_maintenance",
+        f"Merges small files of {pipeline.name}'s tables and deletes unused files.",
+        f"{pipeline.name}_maintain",
+        maintain_tables,
+        pipeline.name,
+    )
+
+
+def weekly_schedule(pipeline: Pipeline) -> dg.ScheduleDefinition:
+    """The schedule that maintains a pipeline's tables each Sunday."""
+    return dg.ScheduleDefinition(
+        name=f"{pipeline.name}_weekly_maintenance",
+        job_name=f"{pipeline.name}_maintenance",
+        cron_schedule="0 4 * * 0",
+        execution_timezone="UTC",
+    )

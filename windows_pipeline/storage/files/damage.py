@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 LOG_FOLDER = "_delta_log"
@@ -195,21 +194,3 @@ def table_name(folder: str) -> str:
     if parts[-1] not in _STEPS:
         return folder
     return "/".join(parts[-2 if parts[-1] in _OF_PIPELINE else -3 :])
-
-
-@contextmanager
-def open_data_file(table: str, path: str) -> Iterator[pq.ParquetFile]:
-    """Opens a data file of a table, to read it in the body of `with`.
-
-    Args:
-        table: The table's name or folder, for errors.
-        path: The file.
-
-    Raises:
-        TableDamagedError: The file is gone or cannot be read.
-    """
-    with (
-        damage_of(table, path),
-        pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as opened,
-    ):
-        yield opened
