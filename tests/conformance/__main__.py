@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from tests.conformance.cases import AnyCase, CaseError, agreements, read_cases
+from tests.conformance.cases import AnyCase, agreements, read_cases
 from tests.conformance.run import all_differences
 from windows_pipeline.compat.spark_session import start_session
-from windows_pipeline.settings import SettingsError, load_settings
+from windows_pipeline.settings import load_settings
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -32,16 +32,10 @@ def main(
 
     The last line is 'N passed, N failed'. The exit status is 1 if any case failed.
     """
-    try:
-        read = {path: read_cases(path) for path in files}
-        agreed = set().union(*(agreements(path) for path in agreed_with or []))
-        read = {path: _only_agreed(of_file, agreed) for path, of_file in read.items()}
-        settings = load_settings(Path.cwd())
-    except (CaseError, SettingsError, OSError, ValueError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise SystemExit(2) from None
+    agreed = set().union(*(agreements(path) for path in agreed_with or []))
+    read = {path: _only_agreed(read_cases(path), agreed) for path in files}
     cases = dict(enumerate(case for of_file in read.values() for case in of_file))
-    spark = start_session(settings)
+    spark = start_session(load_settings(Path.cwd()))
     found = all_differences(spark, cases)
     for line in (line for number in cases for line in found[number]):
         typer.echo(line)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.conformance.count_cases import COUNT_KINDS, count_spec, count_updates
-from tests.conformance.fields import instant_ms, whole_number
 from tests.conformance.firing_cases import FIELD, FiringCase, read_firing_case
 from tests.conformance.row_cases import ROW_KINDS, row_answers
 from windows_pipeline.windows import (
@@ -25,12 +24,6 @@ from windows_pipeline.windows.frames.row_windows import RowWindow
 AnySpec = WindowSpec | CountWindows | RowWindow
 
 _KAFKA, _FLINK = "kafka-streams", "flink"
-_NOT_A_CASE = (ValueError, KeyError, TypeError, AttributeError)
-"""The errors that reading a line without a case raises."""
-
-
-class CaseError(Exception):
-    """A file of cases cannot be read; the message has the file and the reason."""
 
 
 class CaseRecord(NamedTuple):
@@ -59,8 +52,8 @@ class Case:
         id: The name of the case.
         engine: The engine whose answer is expected; `contract` for the contract.
         records: The usable records, in the order of arrival.
-        spec: The windows; None if they are refused, or the case cannot be read.
-        refusal: Why the windows are refused, or the case cannot be read.
+        spec: The windows; None if they are refused.
+        refusal: Why the windows are refused.
         expected: The answers to compare, by field: lists of `WindowAnswer`, `Update`,
             `RowAnswer` or offsets.
         refusal_expected: Whether the engine refused the case as well.
@@ -88,58 +81,18 @@ AnyCase = Case | FiringCase
 
 
 def read_cases(path: Path) -> list[AnyCase]:
-    """Reads a file of cases, one JSON object per line; a line without a case is a failing case.
-
-    Raises:
-        CaseError: The file cannot be read.
-    """
-    return [
-        _any_case_or_failure(line, f"{path}:{number}") for number, line in _numbered_lines(path)
-    ]
+    """Reads a file of cases, one JSON object per line."""
+    return [read_firing_case(raw) if FIELD in raw else _case(raw) for raw in _objects(path)]
 
 
 def agreements(path: Path) -> set[tuple[str, str]]:
-    """Reads from the contract's cases which engine agrees on which id (`agrees_with`).
-
-    Raises:
-        CaseError: The file cannot be read, or a line is not a case.
-    """
-    found = set()
-    for number, line in _numbered_lines(path):
-        try:
-            raw = json.loads(line)
-            if raw.get("agrees_with"):
-                found.add((_engine(raw["agrees_with"]), str(raw["id"])))
-        except _NOT_A_CASE as error:
-            raise CaseError(f"{path}:{number}: is not a case: {error!r}; correct it") from None
-    return found
+    """Reads from the contract's cases which engine agrees on which id (`agrees_with`)."""
+    agreed = (raw for raw in _objects(path) if raw.get("agrees_with"))
+    return {(_engine(raw["agrees_with"]), raw["id"]) for raw in agreed}
 
 
-def _numbered_lines(path: Path) -> list[tuple[int, str]]:
-    """Returns the lines that are not blank, with their numbers.
-
-    Lines end at a newline only: a JSON text may contain other characters that `splitlines`
-    splits at.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise CaseError(f"{path}: cannot be read ({error.strerror}); check the path") from None
-    except UnicodeDecodeError as error:
-        raise CaseError(f"{path}: is not UTF-8 ({error}); save it as UTF-8") from None
-    return [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
-
-
-def _any_case_or_failure(line: str, location: str) -> AnyCase:
-    raw: Any = None
-    try:
-        raw = json.loads(line)
-        return read_firing_case(raw) if FIELD in raw else _case(raw)
-    except _NOT_A_CASE as error:
-        reason = str(error) if type(error) is ValueError else f"is not a case: {error!r}"
-        known = raw if isinstance(raw, dict) else {}
-        name, engine = known.get("id", location), known.get("engine", "unknown")
-        return Case(str(name), _engine(str(engine)), (), None, f"{location}: {reason}", {}, False)
+def _objects(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _engine(text: str) -> str:
@@ -157,10 +110,10 @@ def _case(raw: dict[str, Any]) -> Case:
     keyed = raw.get("keyed", True)
     records = tuple(
         CaseRecord(
-            whole_number(record, "offset"),
-            whole_number({"partition": 0, **record}, "partition"),
+            record["offset"],
+            record.get("partition", 0),
             _key(record["key"]) if keyed else None,
-            instant_ms(record),
+            record["timestamp"],
         )
         for record in raw["input"]
         if record["offset"] not in unusable
@@ -216,11 +169,9 @@ def _spec(window: dict[str, Any]) -> tuple[AnySpec | None, str | None]:
         "session": _session,
         **dict.fromkeys(COUNT_KINDS, count_spec),
     }
-    kind = window["kind"]
-    if kind not in kinds:  # an unknown kind fails the case, also if the engine refused the case
-        raise ValueError(f"unknown kind of window {kind!r}; use one of {', '.join(kinds)}")
+    read = kinds[window["kind"]]
     try:
-        return kinds[kind](window), None
+        return read(window), None
     except ValueError as error:
         return None, str(error)
 

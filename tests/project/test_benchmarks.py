@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,16 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.answers import CHECKSUMS, Answer, DifferentAnswersError, require_same
-from benchmarks.data import SPAN_MS, Dataset, Keys
-from benchmarks.process_tree import resident_bytes
+from benchmarks.data import Dataset, Keys
 from benchmarks.results import with_entry
 from benchmarks.spark_engine import WAYS, checksums
 from benchmarks.workload import (
     MAX_RECORDS_IN_MEMORY,
     Kind,
     Workload,
-    size_number,
-    size_text,
 )
 
 FEW = Dataset(2_000, 5)
@@ -61,10 +57,6 @@ def test_keys_are_spread_as_they_say() -> None:
     assert 0.4 < most(Keys.ZIPF) < 0.5  # 1 / (1 + 2**-1.1 + ... + 5**-1.1)
 
 
-def test_a_window_holds_as_many_records_as_asked_for() -> None:
-    assert FEW.window_ms(10) * FEW.records == 10 * FEW.keys * SPAN_MS
-
-
 def test_a_wrong_answer_is_refused() -> None:
     answer = Answer(*range(1, 9))
     require_same("work", {"ours": answer, "other": answer})
@@ -94,17 +86,6 @@ def test_sparks_own_ways_answer_as_ours_does_and_one_lost_record_shows(
     fewer = records.where(records["time_ms"] != last_ms)
     with pytest.raises(DifferentAnswersError, match=way):
         require_same("fewer", {"ours": ours, way: checksums(way, WAYS[way](fewer, work))})
-
-
-def test_sizes_are_read_as_they_are_written() -> None:
-    for number in (1_000_000, 100_000, 50_000_000, 77):
-        assert size_number(size_text(number)) == number
-    with pytest.raises(ValueError, match="'1G' is no size"):
-        size_number("1G")
-
-
-def test_memory_of_a_process_is_seen() -> None:
-    assert 10 << 20 < resident_bytes(os.getpid()) < 1 << 40
 
 
 def test_a_way_that_is_not_measured_again_keeps_its_row() -> None:

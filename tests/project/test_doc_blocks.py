@@ -136,15 +136,10 @@ def block(language: str, code: str, before: str = "") -> Block:
     [
         ("windows-pipeline compute flights", "there is no command 'compute'"),
         ("windows-pipeline run flights --until 2013-03-01", "No such option: --until"),
-        ("windows-pipeline run", "Missing parameter: pipeline"),
-        ("windows-pipeline rebuild flights --from nowhere", "nowhere"),
         ("windows-pipeline episodes flights --limit 0", "greater than or equal to 1"),
-        ("cd x && windows-pipeline runs flights", "there is no command 'runs'"),
         ("make nothing", "the Makefile has no 'nothing'"),
-        ("make test ARG=x", "the Makefile has no 'ARG'"),
         (".venv/bin/python -m benchmarks.nothing", "there is no module benchmarks.nothing"),
         (".venv/bin/python -m pytest tests/unit/test_none.py", "there is no tests/unit/test_none"),
-        (".venv/bin/python -m tests.conformance --agree x", "no option --agree"),
         (".venv/bin/dagster schedule start x --work y", "there is no option --work"),
         ("tools/none.sh", "there is no such file"),
         ("flights -> windows", "'flights' is no known program"),
@@ -196,15 +191,12 @@ def test_a_command_takes_the_values_of_another_project() -> None:
 @pytest.mark.parametrize(
     ("code", "part"),
     [
-        ("windows:\n  w: {kind: count, size: 3, grace: 1 hour}", "pipeline"),
         ("  w: {kind: count, size: 3, grace: 1 hour}", "windows"),
         ("trigger: {early_every: update}\naggregates: {a: avg(delay)}", "windows"),
         ("preceding: 5 rows", "windows"),
         ("source: {format: delta, path: s3a://lake/payments}", "pipeline"),
         ("format: kafka\nkafka: {servers: 'a:1', topic: b}", "source"),
-        ("limits: {rejected: 5 %}", "pipeline"),
         ("keep_plans: true", "settings"),
-        ("spark:\n  spark.master: spark://a:7077", "settings"),
     ],
 )
 def test_parts_are_loaded_as_what_they_are(
@@ -216,15 +208,11 @@ def test_parts_are_loaded_as_what_they_are(
 @pytest.mark.parametrize(
     "code",
     [
-        "windows:\n  w: {kind: count, size: 3, grace: 1}",
         "trigger: {early: update}",
-        "source: {format: delta, paths: a}",
         "source: {format: delta}\nsource: {format: kafka}",
         "keep_plans: perhaps",
-        "aggregates: {a: mean(delay)}",
         "anything: 3",
         "name: flights\nsource: {format: delta, path: a}",
-        "a: [",
     ],
 )
 def test_wrong_yaml_is_found(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,10 +228,8 @@ def test_wrong_yaml_is_found(code: str, tmp_path: Path, monkeypatch: pytest.Monk
         ("json", "{a: 1}"),
         ("jsonl", '{"a": 1}\nb'),
         ("csv", "a,b\n1"),
-        ("csv", "a,b"),
         ("toml", "a ="),
         ("nginx", "server { listen 443 }"),
-        ("nginx", "server { listen 443;"),
     ],
 )
 def test_wrong_data_is_found(language: str, code: str) -> None:

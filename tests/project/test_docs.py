@@ -1,4 +1,7 @@
-"""What README and docs name exists: files, modules, tests, commands, targets, settings, links."""
+"""What README and docs name exists: files, modules, tests, commands, targets, settings, links.
+
+test_doc_blocks checks blocks of code.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,9 @@ from pathlib import Path
 
 import pytest
 import typer
-import yaml
 from pydantic import BaseModel
 
-from tests.support.doc_blocks import COMMANDS, FENCE, name_of
+from tests.support.doc_blocks import FENCE, name_of
 from tests.support.doc_blocks import PAGES as EVERY_PAGE
 from windows_pipeline.cli.main import app
 from windows_pipeline.config import Pipeline
@@ -31,32 +33,12 @@ PACKAGES = ("windows_pipeline", "benchmarks", "demo", "assets", "resources", "te
 MADE_BY_RUNS = (".venv", ".cache", ".dagster_home", "data", "warehouse", "docs", "dist")
 """Folders in which a page may name what is not in the repository; the test of links checks docs."""
 SUFFIXES = (".py", ".md", ".yaml", ".toml", ".sh", ".lock", ".jsonl", ".xml")
-NAMED_BY_USERS = (
-    *("columns", "aggregates", "alerts", "windows", "options", "spark", "small_batches"),
-    *("partitions", "checks", "frames", "notify", "tags", "storage_options"),
-)
-"""The fields below which a pipeline's or the settings' file has names of its own, or plain ones."""
 
 
 def inline_code(text: str) -> list[str]:
     """What stands between backticks, outside of blocks of code."""
     found = re.findall(r"`([^`]+)`", FENCE.sub("", text))
     return [re.sub(r"\s+", " ", one) for one in found]
-
-
-def blocks(text: str, *languages: str) -> list[str]:
-    """The blocks of code in some languages; '' is none."""
-    return [found["code"] for found in FENCE.finditer(text) if found["language"] in languages]
-
-
-def commands(text: str) -> list[str]:
-    """Inline code, and the lines of blocks that are no program's."""
-    lines = [
-        line.strip().removeprefix("$ ")
-        for block in blocks(text, *COMMANDS)
-        for line in block.split("\n")
-    ]
-    return [*inline_code(text), *lines]
 
 
 @cache
@@ -157,20 +139,18 @@ def is_module_or_name(dotted: str) -> bool:
 def wrong_modules(text: str) -> list[str]:
     named = [
         dotted
-        for code in commands(text)
+        for code in inline_code(text)
         for dotted in re.findall(rf"(?<![\w./-])(?:{'|'.join(PACKAGES)})(?:\.\w+)+", code)
         if not dotted.endswith(SUFFIXES)
     ]
-    started = [name for code in commands(text) for name in re.findall(r"python -m ([\w.]+)", code)]
-    own = [name for name in started if name.split(".")[0] in PACKAGES]
-    return [one for one in dict.fromkeys([*named, *own]) if not is_module_or_name(one)]
+    return [one for one in dict.fromkeys(named) if not is_module_or_name(one)]
 
 
 def wrong_targets(text: str) -> list[str]:
     targets = re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     asked = [
         target
-        for code in commands(text)
+        for code in inline_code(text)
         for target in re.findall(r"^(?:\w+=\S+ )?make ([a-z-]+)", code)
     ]
     return [target for target in asked if target not in targets]
@@ -184,7 +164,7 @@ def wrong_commands(text: str) -> list[str]:
         for name, command in group.commands.items()  # type: ignore[attr-defined]
     }
     found = []
-    for code in commands(text):
+    for code in inline_code(text):
         for name, rest in re.findall(r"(?:^|/)windows-pipeline ([a-z]\S*)(.*)", code):
             if name not in known:
                 found.append(name)
@@ -217,35 +197,10 @@ def known_fields() -> frozenset[str]:
     return frozenset({*fields, *_OF_COMPONENTS})
 
 
-def keys_of(node: yaml.Node | None) -> Iterator[str]:
-    """The keys of a YAML document that are fields, whoever named the rest."""
-    if isinstance(node, yaml.SequenceNode):
-        for one in node.value:
-            yield from keys_of(one)
-    if not isinstance(node, yaml.MappingNode):
-        return
-    for key, value in node.value:
-        of_value = (
-            [below.value for below, _ in value.value] if isinstance(value, yaml.MappingNode) else []
-        )
-        if "kind" not in of_value:  # else a user named these windows
-            yield key.value
-        if key.value in NAMED_BY_USERS and isinstance(value, yaml.MappingNode):
-            for _, below in value.value:
-                yield from keys_of(below)
-        else:
-            yield from keys_of(value)
-
-
 def wrong_fields(text: str) -> list[str]:
-    """Keys of YAML that no file of a pipeline and no settings take."""
-    found = []
-    for block in blocks(text, "yaml"):
-        found += [key for key in keys_of(yaml.compose(block)) if "." not in key]
-    for code in inline_code(text):
-        if match := re.fullmatch(r"([a-z_]+): [^ ].*", code):
-            found.append(match[1])
-    return [key for key in found if key not in known_fields()]
+    """Inline lines of YAML whose key no file of a pipeline and no settings take."""
+    lines = (re.fullmatch(r"([a-z_]+): [^ ].*", code) for code in inline_code(text))
+    return [line[1] for line in lines if line and line[1] not in known_fields()]
 
 
 @cache
@@ -350,18 +305,8 @@ See `windows_pipeline/quality/none.py`, `engine/gone.py`, `quality/checks.py`, `
 `test_what_a_page_names_is_there`.
 `test_nothing` and `windows_pipeline.driver_writes` are not, `windows_pipeline.definition` is;
 `python -m benchmarks.nothing`, `make nothing`, `make check`, `streams: true`, `stream: true`,
-`raw_events.nothing`, `raw_events.batch`.
-
-```
-windows-pipeline compute flights        is no command
-windows-pipeline run flights --until 2013-03-01
-windows-pipeline check flights
-```
-
-```yaml
-windows:
-  mine: {kind: sliding, difference: 1 hour, aggregates: {total: sum(x)}}
-```
+`raw_events.nothing`, `raw_events.batch`, `windows-pipeline compute flights`,
+`windows-pipeline run flights --until 2013-03-01`, `windows-pipeline check flights`.
 
 [gone](gone.md), [there](README.md#two-commands), [not there](README.md#not-there)
 """
@@ -392,7 +337,7 @@ def test_what_is_not_there_is_found() -> None:
     assert wrong_modules(WRONG) == ["windows_pipeline.driver_writes", "benchmarks.nothing"]
     assert wrong_targets(WRONG) == ["nothing"]
     assert wrong_commands(WRONG) == ["compute", "run --until"]
-    assert wrong_fields(WRONG) == ["difference", "streams"]
+    assert wrong_fields(WRONG) == ["streams"]
     assert wrong_columns(WRONG) == ["raw_events.nothing"]
     assert wrong_links(ROOT / "page.md", WRONG) == ["gone.md", "README.md#not-there"]
     assert wrong_links(ROOT / "page.md", LINKS) == [

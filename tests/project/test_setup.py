@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import socket
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -218,40 +216,3 @@ def test_make_alone_lists_every_target() -> None:
     ).stdout
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {line.split()[1] for line in listed.splitlines()} == targets - {"java", "chromium"}
-
-
-def test_only_the_factory_of_definitions_imports_dagster() -> None:
-    """All else of the library works without the extra `windows-pipeline[dagster]`."""
-    script = (
-        "import sys\n"
-        "from pathlib import Path\n"
-        "import windows_pipeline\n"
-        "folder = Path(windows_pipeline.__file__).parent\n"
-        "for file in sorted(folder.rglob('*.py')):\n"
-        "    parts = file.relative_to(folder.parent).with_suffix('').parts\n"
-        "    if parts[1] != 'dagster' and parts[-1] not in ('__init__', '__main__'):\n"
-        "        __import__('.'.join(parts))\n"
-        "found = {name.split('.')[0] for name in sys.modules}\n"
-        "print(len(found), sorted(name for name in found if name.startswith('dagster')))"
-    )
-    assert imported(script).endswith(" []")
-
-
-@pytest.mark.parametrize("package", ["windows", "aggregates"])
-def test_what_a_window_is_knows_nothing_of_spark(package: str) -> None:
-    script = f"import sys, windows_pipeline.{package}; print('pyspark' in sys.modules)"
-    assert imported(script) == "False"
-
-
-def imported(script: str) -> str:
-    """What a fresh Python prints."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return ended.stdout.strip()

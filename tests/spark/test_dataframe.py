@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis.strategies import SearchStrategy
 from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -18,17 +17,13 @@ from tests.support.oracle.batch import BatchRecord, answer_batch
 from tests.support.oracle.definitions import Definition
 from tests.support.spark_cases import sample, spec_of
 from tests.support.strategies import (
+    OF_KIND,
     arrivals_of,
-    forward_definitions,
-    session_definitions,
-    sliding_definitions,
-    time_definitions,
 )
 from windows_pipeline import (
     SessionWindows,
     SlidingWindows,
     TimeWindows,
-    UserAggregate,
     avg,
     collect_list,
     count,
@@ -39,16 +34,9 @@ from windows_pipeline import (
     min_,
     stddev_pop,
     sum_,
-    user_aggregate,
 )
 
 TEN_MS = SlidingWindows.of_time_difference_and_grace("10 ms", "0 ms")
-KINDS: dict[str, Callable[[int, int], SearchStrategy[Any]]] = {
-    "sliding": sliding_definitions,
-    "forward": forward_definitions,
-    "time": time_definitions,
-    "session": session_definitions,
-}
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +72,11 @@ def idle_after_of(definition: Definition) -> timedelta | None:
     return timedelta(milliseconds=definition.idle_after)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["sliding", "time", "session"])
 def test_windows_and_late_records_are_the_oracles(spark: SparkSession, kind: str) -> None:
     """Rules A to D on a DataFrame whose arrival is known: final, open and late."""
     cases = sample(
-        arrivals_of(KINDS[kind], max_arrival_units=1, max_records_a_arrival_unit=40), 120
+        arrivals_of(OF_KIND[kind], max_arrival_units=1, max_records_a_arrival_unit=40), 120
     )
     batches = [
         [
@@ -245,20 +233,6 @@ def test_windows_over_all_records(worked_example: DataFrame) -> None:
         (row.window_start, row.window_end, row.session_timeout, row["count"])
         for row in found.collect()
     ) == [(3, 7, 11, 2), (12, 12, 16, 1), (19, 19, 23, 1)]
-
-
-def test_a_users_own_aggregate(worked_example: DataFrame) -> None:
-    """Rule G1: create, update, merge, result."""
-    longest = UserAggregate(
-        create=lambda: "",
-        update=lambda so_far, name: so_far + name,
-        merge=lambda a, b: a + b,
-        result=lambda so_far: so_far[::-1],
-        result_type="string",
-    )
-    by_key = wp.windowed(worked_example, TEN_MS).by("key").event_time("ms")
-    found = by_key.agg(user_aggregate("name", longest).alias("backwards"))
-    assert {row.window_end: row.backwards for row in found.collect()}[12] == "cba"
 
 
 def test_cogrouped_streams(spark: SparkSession) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
@@ -14,10 +12,8 @@ from windows_pipeline import (
     SlidingWindows,
     TimeWindows,
     Trigger,
-    UserAggregate,
     count,
     sum_,
-    user_aggregate,
 )
 from windows_pipeline.flip11 import UNBOUNDED_RANGE, SlideRows, Tumble, rows
 
@@ -80,30 +76,6 @@ def test_sliding_windows_sessions_and_several_streams(events: DataFrame) -> None
     ]
 
 
-def test_a_users_function_that_raises(events: DataFrame) -> None:
-    """Rule G3: one window's error leaves the others as they are; without `null` it is raised."""
-    inverted = UserAggregate(
-        create=int,
-        update=lambda total, value: total + 100 // (value - 7),
-        merge=lambda earlier, later: earlier + later,
-        result=int,
-        result_type="bigint",
-    )
-    tumbling = TimeWindows.of_size_with_no_grace("4 ms")
-    by_key = wp.windowed(events.where("n < 10"), tumbling).by("key").event_time("ms")
-    mine = user_aggregate("n", inverted).alias("mine")
-    assert answered(by_key.agg(mine, on_error="null"), "window_start", "mine", "failed") == [
-        ("a", 0, -17, []),
-        ("a", 20, None, ["mine"]),
-        ("b", 0, -50, []),
-        ("b", 4, -100, []),
-    ]
-    with pytest.raises(
-        PythonException, match=r"mine: user_aggregate.* failed in the window of key"
-    ):
-        by_key.agg(mine).collect()
-
-
 def test_group_windows(events: DataFrame) -> None:
     """Rules F1, G3: by time and by rows, with the names of the results."""
     by_time = wp.windowed(events, Tumble.over("10 ms").alias("w").on("ms")).by("key")
@@ -152,18 +124,6 @@ def test_firings(events: DataFrame, trigger: Trigger) -> None:
     assert answers == [("a", 0, None, ["total"], 2), ("a", 20, 7, [], 1)]
     with pytest.raises(PythonException, match="overflows bigint"):
         timed.firings(trigger, TOTAL, input_ends=True).collect()
-
-
-def test_a_decimal(spark: SparkSession) -> None:
-    """Rules G2, G3: 38 digits hold neither the sum nor the mean."""
-    large = Decimal("9" * 38)
-    records = spark.createDataFrame(
-        [("k", 0, large), ("k", 1, large)], "key string, ms bigint, d decimal(38,0)"
-    )
-    tumbling = TimeWindows.of_size_with_no_grace("10 ms")
-    asked = [sum_("d").alias("s"), wp.avg("d").alias("m"), wp.max_("d").alias("most")]
-    found = wp.windowed(records, tumbling).by("key").event_time("ms").agg(*asked, on_error="null")
-    assert answered(found, "s", "m", "most", "failed") == [("k", None, None, large, ["s", "m"])]
 
 
 def test_what_on_error_takes(events: DataFrame) -> None:

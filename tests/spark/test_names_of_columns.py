@@ -113,10 +113,6 @@ VERBS: dict[str, tuple[Computed, tuple[str, ...]]] = {
         lambda events, names: timed(events, GAPS).agg(*sums(names), on_error="null"),
         (*WINDOW, "session_timeout", "failed", "closed"),
     ),
-    "agg_of_sliding": (
-        lambda events, names: timed(events, SLIDING).agg(*sums(names)),
-        (*WINDOW, "closed"),
-    ),
     "cogroup": (
         lambda events, names: (
             timed(events)
@@ -126,10 +122,6 @@ VERBS: dict[str, tuple[Computed, tuple[str, ...]]] = {
         (*WINDOW, "closed"),
     ),
     "final": (lambda events, names: timed(events).final().agg(*sums(names)), WINDOW),
-    "final_or_null": (
-        lambda events, names: timed(events).final().agg(*sums(names), on_error="null"),
-        (*WINDOW, "failed"),
-    ),
     "firings_when_closed": (
         lambda events, names: timed(events).firings(CLOSED, *sums(names)),
         FIRING,
@@ -137,10 +129,6 @@ VERBS: dict[str, tuple[Computed, tuple[str, ...]]] = {
     "firings_at_end": (
         lambda events, names: timed(events, GAPS).firings(AT_END, *sums(names), on_error="null"),
         (*FIRING, "session_timeout", "failed"),
-    ),
-    "process_when_closed": (
-        lambda events, names: processed(events, CLOSED, sums(names), names),
-        ("record_count",),
     ),
     "process_at_end": (
         lambda events, names: processed(events, AT_END, sums(names), names),
@@ -166,10 +154,6 @@ VERBS: dict[str, tuple[Computed, tuple[str, ...]]] = {
             )
             .agg(*sums(names))
         ),
-        (),
-    ),
-    "groups_by_time": (
-        lambda events, names: groups(events, Tumble.over("1 second")).agg(*sums(names)),
         (),
     ),
     "groups_by_sessions": (

@@ -152,24 +152,10 @@ def test_an_aggregate_may_have_an_expression_and_a_condition(
     ("query", "refusal"),
     [
         (SLIDING.replace("'ts'", "'tss'"), "sliding_windows: there is no column 'tss'"),
-        (SLIDING.replace("BY user", "BY usr"), "sliding_windows: there is no column 'usr'"),
-        (SLIDING.replace("(amount)", "(money)"), "sliding_windows: there is no column 'money'"),
         (SLIDING.replace("sum(", "total("), "unknown aggregate 'total'; did you mean 'sum'?"),
-        (
-            SLIDING.replace("sum(amount)", "sum(amount), percentile(amount, array())"),
-            "sliding_windows: aggregates: 'percentile(amount, array())': percentage: 'array()' is",
-        ),
         (
             SLIDING.replace("sum(amount)", "sum(amount * 2)"),
             "'sum(amount * 2)' has no name; give it one, as in 'sum(amount * 2) AS total'",
-        ),
-        (
-            SLIDING.replace("sum(amount)", "sum(amount) where amount"),
-            "sum_amount: where: must be a boolean condition, but 'amount' is of type bigint",
-        ),
-        (
-            SLIDING.replace("sum(amount)", "sum(money * 2) AS total"),
-            "total: 'money * 2' must be an expression over a record of",
         ),
         (
             SLIDING.replace("time_difference", "size"),

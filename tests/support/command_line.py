@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ from windows_pipeline.cli.main import main
 from windows_pipeline.cli.session import StartSession
 from windows_pipeline.compat.spark_session import start_session
 
+Command = Callable[..., tuple[int, str]]
+"""Takes a command's words; returns what `call` does."""
 HEAVY = frozenset({"pyspark", "great_expectations", "numba", "pandas"})
 """Packages that a command without Spark must not import, as that takes seconds."""
 _ROOT = Path(__file__).parents[2]

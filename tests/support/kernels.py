@@ -150,6 +150,8 @@ def windows_of(
     keys: Keys | None = None,
     cuts: Sequence[int] = (),
     random: Random | None = None,
+    *,
+    with_failed: bool = False,
 ) -> list[WindowRow]:
     """The kernel's windows as the oracle writes them; a row's arrival unit is its computed day.
 
@@ -159,11 +161,12 @@ def windows_of(
         keys: The form of the keys; None for text, whatever they are.
         cuts: Where the ordered records are cut into batches, counted around the end.
         random: Orders records of one key and time, which Spark may do in any way.
+        with_failed: Whether an aggregate that can't be computed is null (rule G3).
     """
     keys = _text_keys(asked) if keys is None else keys
     return [
         window_row({**row, "key": _key_of(row, keys)}, row["_computed_day"], aggregates)
-        for run in runs_of(asked, aggregates, keys, cuts, random)
+        for run in runs_of(asked, aggregates, keys, cuts, random, with_failed=with_failed)
         for row in windows_of_run(run)
     ]
 
@@ -174,12 +177,14 @@ def runs_of(
     keys: Keys | None = None,
     cuts: Sequence[int] = (),
     random: Random | None = None,
+    *,
+    with_failed: bool = False,
 ) -> list[dict[str, Any]]:
     """The kernel's rows: a run of hopping windows each, of other kinds a window."""
     days = {number: each.day for number, each in asked.items()}
     keys = _text_keys(asked) if keys is None else keys
     wanted = aggregates_of(aggregates or {})
-    kernel = WindowKernel(days, list(keys.columns), ARRIVAL, wanted)
+    kernel = WindowKernel(days, list(keys.columns), ARRIVAL, wanted, with_failed=with_failed)
     return list(rows_of(kernel, _batches(asked, keys, cuts, random), days))
 
 

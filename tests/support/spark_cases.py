@@ -240,52 +240,23 @@ def closings_of(arrival_units: Iterable[ArrivalUnit], grace_ms: int) -> dict[int
     }
 
 
-def run_kernel(
-    case: Arrivals,
-    aggregates: Aggregates,
-    arrival_units: Iterable[int] | None = None,
-    cuts: Sequence[int] = (),
-    *,
-    with_failed: bool = False,
-) -> SparkAnswer:
-    """Computes the given arrival units (None for all) with the kernel, in one run.
-
-    Args:
-        case: The records and windows.
-        aggregates: What to compute.
-        arrival_units: The computed days.
-        cuts: Where the sorted records are cut into batches, counted around the end.
-        with_failed: Whether an aggregate that can't be computed is null (rule G3).
-    """
-    timeline = timeline_of(case)
-    wanted = range(case.arrival_units) if arrival_units is None else arrival_units
-    met = records_met(case, timeline, reads_of(case, timeline, wanted))
-    return answer_from(case, aggregates, met, cuts, with_failed=with_failed)
-
-
-def answer_from(
-    case: Arrivals,
-    aggregates: Aggregates,
-    met: Sequence[Met],
-    cuts: Sequence[int] = (),
-    *,
-    with_failed: bool = False,
-) -> SparkAnswer:
-    """The kernel's answer for records as they were met; see `run_kernel`."""
-    closings = closings_of(timeline_of(case).arrival_units, case.definition.grace)
-    return kernel_answer(case.definition, closings, aggregates, met, cuts, with_failed=with_failed)
-
-
 def kernel_answer(
     definition: SlidingDefinition,
     closings: Mapping[int, Closing],
     aggregates: Aggregates,
     met: Sequence[Met],
-    cuts: Sequence[int] = (),
     *,
     with_failed: bool = False,
 ) -> SparkAnswer:
-    """The same for computed days with these close times before and after them."""
+    """The kernel's answer for records as they were met.
+
+    Args:
+        definition: The windows.
+        closings: The close times before and after each computed day.
+        aggregates: What to compute.
+        met: The records.
+        with_failed: Whether an aggregate that can't be computed is null (rule G3).
+    """
     reasons = [reason_late(each.record, each.close_time_ms, definition) for each in met]
     in_time = [each for each, reason in zip(met, reasons, strict=True) if reason is None]
     on_arrival = [
@@ -297,7 +268,7 @@ def kernel_answer(
     days = {number: ComputedDay(spec, *closing) for number, closing in closings.items()}
     wanted = aggregates_of(aggregates)
     kernel = WindowKernel(days, ["key"], [], wanted, with_partly_late=True, with_failed=with_failed)
-    rows = list(rows_of(kernel, batches_of(in_time, cuts), days))
+    rows = list(rows_of(kernel, batches_of(in_time), days))
     windows = [
         window_row(row, row["_computed_day"] - day_number(FIRST_DAY), aggregates)
         for row in rows
@@ -338,8 +309,8 @@ def rows_of(
             yield row
 
 
-def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """Records in radix order, ties as they come, in batches, some of them empty."""
+def batches_of(met: Sequence[Met]) -> Iterator[pa.RecordBatch]:
+    """Records in radix order, ties as they come."""
     rows = [
         {
             "_computed_day": each.computed_day,
@@ -351,7 +322,7 @@ def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBat
         }
         for each in met
     ]
-    return cut_up(pa.RecordBatch.from_pylist(rows, _READ_SCHEMA), ["_computed_day", "key"], cuts)
+    return cut_up(pa.RecordBatch.from_pylist(rows, _READ_SCHEMA), ["_computed_day", "key"], ())
 
 
 def window_row(row: Mapping[str, Any], arrival_unit: int, aggregates: Aggregates) -> WindowRow:

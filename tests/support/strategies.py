@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from random import Random
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from hypothesis import strategies as st
 
@@ -162,6 +162,15 @@ def any_definitions(base_ms: int, scale_ms: int) -> st.SearchStrategy[Definition
         time_definitions(base_ms, scale_ms),
         session_definitions(base_ms, scale_ms),
     )
+
+
+OF_KIND: Mapping[str, Callable[[int, int], st.SearchStrategy[Any]]] = {
+    "sliding": sliding_definitions,
+    "forward": forward_definitions,
+    "time": time_definitions,
+    "session": session_definitions,
+}
+"""The definitions of each kind of window."""
 
 
 @st.composite

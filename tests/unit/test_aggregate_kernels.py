@@ -22,6 +22,7 @@ from windows_pipeline.kernels.aggregates.dispatch import (
     event_time_bounds,
     parts_of,
 )
+from windows_pipeline.kernels.values import order_codes
 from windows_pipeline.tuning import Tuning
 
 DAYS = st.sampled_from((date(1, 1, 1), date(1969, 12, 31), date(2026, 1, 1)))
@@ -140,22 +141,6 @@ def test_percentiles_are_exact(kind: str, data: st.DataObject) -> None:
     assert texts(medians) == texts([interpolated(values, 0.5) for values in present])
 
 
-@pytest.mark.parametrize(
-    ("values", "percentage", "result"),
-    [
-        ([10, 0], 0.3, 3.0),  # from the documentation of Spark's percentile
-        ([1, 2, 3, 4], 0.5, 2.5),
-        ([4, None, 1], 1, 4.0),
-        ([-1.7e308, 1.7e308], 0.5, 0.0),  # their difference is no double
-        ([math.inf, math.inf, 1.0], 0.75, math.inf),
-    ],
-)
-def test_percentile(values: list[Any], percentage: float, result: float) -> None:
-    kind = "double" if isinstance(values[0], float) else "bigint"
-    (found,) = one_window(values).aggregated(Function.PERCENTILE, kind, percentage).to_pylist()
-    assert found == result
-
-
 @PROPERTY
 @given(windowed(st.integers(0, 9)))
 def test_first_and_last_event_time(case: WindowedCase) -> None:
@@ -226,3 +211,13 @@ def test_a_column_may_come_in_pieces_and_begin_within_a_buffer() -> None:
         }.items():
             aggregate = Aggregate("result", function, "value")
             assert aggregate_windows(aggregate, column, case.records).to_pylist() == [result]
+
+
+def test_order_codes_sort_doubles_as_spark_does() -> None:
+    """NaN of either sign above infinity, -0.0 equal to 0.0."""
+    ascending = [-math.inf, -1e308, -1.0, -5e-324, 0.0, 5e-324, 1.0, 1e308, math.inf, math.nan]
+    codes = order_codes(np.array(ascending)).tolist()
+    assert codes == sorted(set(codes))
+    equal = order_codes(np.array([0.0, -0.0, math.nan, math.copysign(math.nan, -1)])).tolist()
+    assert equal == [codes[4], codes[4], codes[-1], codes[-1]]
+    assert order_codes(np.array([-(2**63), 2**63 - 1])).tolist() == [-(2**63), 2**63 - 1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -99,18 +97,14 @@ def test_an_expression_needs_an_alias() -> None:
     ("make", "message"),
     [
         (lambda: sum_(None), "column: None is not a column; pass a column's name, or a Column"),  # type: ignore[arg-type]
-        (lambda: count(count()), "column: Aggregation.* is not a column; pass"),  # type: ignore[arg-type]
         (lambda: Aggregation(Function.SUM), "column: sum needs a column, not None; pass"),
         (lambda: percentile("a", 95), "percentage: 95 is not from 0 to 1"),
-        (lambda: percentile("a", float("nan")), "percentage: nan is not from 0 to 1"),
         (lambda: percentile("a", "0.5"), "percentage: '0.5' is not a number"),  # type: ignore[arg-type]
         (
             lambda: percentile("a", [0.5, 0.9]),  # type: ignore[arg-type]
             r"percentage: must be one number, not \[0.5, 0.9\]; write one aggregate for each",
         ),
-        (lambda: percentile("a", True), "percentage: True is not a number"),
         (lambda: Aggregate("x", Function.SUM, "a", 0.5), "percentage: sum takes none, not 0.5"),
-        (lambda: sum_("a").alias(""), "name: '' is not a name"),
         (lambda: sum_("a").alias("a`b"), "name: 'a`b' is not a name; pass text without backticks"),
         (lambda: user_aggregate("a", len), "aggregate: must be a UserAggregate, not <built-in"),  # type: ignore[arg-type]
         (lambda: replace(TOTAL, result_type=None), "result_type: None is not a column type"),  # type: ignore[arg-type]
@@ -124,7 +118,6 @@ def test_an_expression_needs_an_alias() -> None:
             "condition: an aggregate with skip_nulls=False cannot have one",
         ),
         (lambda: replace(TOTAL, merge=None), "merge: None is not a function"),  # type: ignore[arg-type]
-        (lambda: replace(TOTAL, inverse=1), "inverse: 1 is not a function"),  # type: ignore[arg-type]
         (
             lambda: replace(TOTAL, result_type="number"),
             "result_type: 'number' is not a column type",
@@ -161,14 +154,10 @@ def test_the_parser_reads_types_as_spark_writes_them(text: str, kind: ColumnType
     [
         "",
         "number",
-        "bigint)",
         "decimal(39,0)",
         "decimal(3,4)",
-        "decimal(a)",
         "array<",
-        "array<>",
         "struct<>",
-        "struct<a>",
         "struct<a:int",
         "map<string,int>",
         "string collate UTF8_LCASE",
@@ -191,8 +180,6 @@ def test_a_type_must_be_supported(text: str) -> None:
         (Function.MAX, "timestamp_ntz", "timestamp_ntz"),
         (Function.FIRST, "struct<a:int>", "struct<a:int>"),
         (Function.COLLECT_LIST, "decimal(3,1)", "array<decimal(3,1)>"),
-        (Function.VARIANCE, "decimal(3,1)", "double"),
-        (Function.MEDIAN, "smallint", "double"),
         (TOTAL, "string", "bigint"),
     ],
 )
@@ -207,9 +194,6 @@ def test_result_type(
     ("function", "column_type", "takes"),
     [
         (Function.SUM, "string", "sum takes numbers"),
-        (Function.AVG, "boolean", "avg takes numbers"),
-        (Function.MEDIAN, "timestamp", "median takes numbers"),
-        (Function.STDDEV, "struct<a:int>", "stddev takes numbers"),
         (Function.MAX, "array<int>", "max takes types with an order"),
         (Function.COUNT_DISTINCT, "struct<a:array<int>>", "count_distinct takes types with an"),
         (Function.FIRST, "map<string,int>", "first takes types with an order"),
@@ -231,11 +215,8 @@ def test_a_column_must_have_a_type_that_the_function_takes(
         ("avg(a)", Aggregate("x", Function.AVG, "a")),
         (" COUNT_DISTINCT ( a ) ", Aggregate("x", Function.COUNT_DISTINCT, "a")),
         ("var_samp(a)", Aggregate("x", Function.VARIANCE, "a")),
-        ("stddev_samp(a)", Aggregate("x", Function.STDDEV, "a")),
         ("percentile(a, 0.95)", Aggregate("x", Function.PERCENTILE, "a", 0.95)),
-        ("percentile(a,1)", Aggregate("x", Function.PERCENTILE, "a", 1.0)),
         ("median(a)", Aggregate("x", Function.MEDIAN, "a")),
-        ("collect_list(a)", Aggregate("x", Function.COLLECT_LIST, "a")),
         ("sum(a * b)", Aggregate("x", Function.SUM, "_value_x", written="a * b")),
         (
             "percentile(coalesce(a, (b + 1)), 0.5)",
@@ -264,26 +245,15 @@ def test_a_count_of_some_records_names_no_column() -> None:
     ("text", "message"),
     [
         ("a", "is not an aggregate; write it as 'avg.column.', with one of count, count_distinct"),
-        ("mean(a)", "unknown aggregate 'mean'; did you mean 'avg'. Otherwise use one of count, c"),
-        ("Average(a)", "unknown aggregate 'Average'; did you mean 'avg'"),
-        ("medain(a)", "unknown aggregate 'medain'; did you mean 'median'"),
         ("mode(a)", "unknown aggregate 'mode'; use one of count, count_distinct"),
         ("sum() where b", "the number of records, as record_count; leave this aggregate out"),
         ("sum(a) b", "has 'b' after the call; write 'where' and a condition there, or nothing"),
         ("sum(a) whre b > 1", "has 'whre' after the call; did you mean 'where'"),
         ("sum(a) ovr hour", "has 'ovr' after the call; did you mean 'over'"),
-        ("sum(a) + 1", "is not an aggregate; write it as 'avg.column.', with one of count"),
         ("my_module.spread(a)", "is not an aggregate; did you mean 'my_module:spread.a.'"),
         ("m:spread where b > 1", r"names no column; write 'm:spread\(column\) where b > 1'"),
         ("sum(a", "is not an aggregate; write it as 'avg.column.', with one of count"),
-        ("sum('a)", "is not an aggregate; write it as 'avg.column.', with one of count"),
-        (
-            "count(*) filter (where b > 1)",
-            r"is not an aggregate; write 'count\(\*\) where b > 1'",
-        ),
-        ("count(*)", "the number of records, as record_count; leave this aggregate out"),
         ("percentile(a)", "percentage: is missing; write one from 0 to 1"),
-        ("percentile(a, 95)", "95.0 is not from 0 to 1"),
         ("percentile(a, half)", "'half' is not a number"),
         (
             "percentile(a, array(0.5, 0.9))",
@@ -295,16 +265,3 @@ def test_a_count_of_some_records_names_no_column() -> None:
 def test_an_error_about_an_aggregate_has_the_fix(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_aggregate("x", text)
-
-
-@pytest.mark.parametrize("package", ["aggregates", "alerts", "config", "text", "windows"])
-def test_packages_of_definitions_do_not_import_spark(package: str) -> None:
-    """A program can load definitions without Spark, and before it starts Spark."""
-    code = (
-        "import importlib, pkgutil, sys\n"
-        f"package = importlib.import_module('windows_pipeline.{package}')\n"
-        "for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
-        "    importlib.import_module(module.name)\n"
-        "sys.exit('pyspark' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -63,16 +63,12 @@ def test_a_pipeline_knows_the_lines_that_declare_it(tmp_path: Path) -> None:
     ("field", "value", "shown", "fix"),
     [
         ("owners", ["ann"], "'ann'", "write an e-mail address, or a team as in 'team:operations'"),
-        ("owners", ["team:"], "'team:'", "write an e-mail address"),
         ("tags", {"tier": "one two"}, "'one two'", "use at most 63 letters, digits, '_', '-'"),
-        ("tags", {"a/b": "1"}, "'a/b'", "use at most 63 letters, digits, '_', '-'"),
         ("description", " ", "' '", "is empty"),
         ("expect_every", "0 days", "'0 days'", "above zero"),
         ("schedule", {"cron": "30 0 * *"}, "'30 0 * *'", "must have five fields, not 4"),
-        ("schedule", {"cron": "60 0 * * *"}, "'60 0 * * *'", "'60' as minute"),
         ("schedule", {"cron": "0 5-3 * * *"}, "'0 5-3 * * *'", "'5-3' as hour"),
         ("schedule", {"cron": "0 0 * * 7"}, "'0 0 * * 7'", "'7' as day of the week"),
-        ("schedule", {"cron": "@daily"}, "'@daily'", "must have five fields, not 1"),
         ("schedule", {"cron": "0 0 * * *", "zone": "Mars"}, "'Mars'", "is not a known time zone"),
     ],
 )

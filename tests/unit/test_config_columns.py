@@ -172,26 +172,14 @@ BROKEN = [
         "as",
         "'sum(flight)' uses sum(), which expressions cannot use; write it under aggregates",
     ),
-    ('gate: {type: string, as: "origin || dest"}', "as", "write concat(a, b)"),
-    ('gate: {type: string, as: "origin; dest"}', "as", "'origin; dest' holds a ';'; write one"),
-    ('gate: {type: string, as: "(select 1)"}', "as", "which expressions cannot use"),
     ("gate: {type: string, as: \"'${spark.jars}'\"}", "as", "which Spark would replace"),
     ("gate: {type: string, as: 5}", "as", "'5' is not text; put it in quotes"),
     ("gate: {type: string, as: ' '}", "as", "' ' is empty; write a text that is not blank"),
     ("gate: {as: origin}", "type", "is missing; write 'type: string' in source.columns.gate"),
-    ("gate: {}", "type", "is missing; write 'type: string' in source.columns.gate"),
-    ("gate: {type: strin}", "type", "'strin' is not a known type; use 'string', 'bigint'"),
     ("gate: {type: string, zon: UTC}", "zon", "'zon' is not a field here; did you mean 'zone'?"),
-    (
-        "gate: {type: string, expression: origin}",
-        "expression",
-        "'expression' is not a field here; remove it; the fields are type, as, from, zone, ",
-    ),
     ("gate: {type: string, from: card}", "from", "'card' is not a path; write names after"),
     ("gate: {type: string, from: $}", "from", "'$' names no field; write names after points"),
-    ("gate: {type: string, from: 5}", "from", "'5' is not text; write a path in quotes"),
     ("gate: {type: string, from: '$.a.*'}", "from", "'$.a.*' has '.*' in it, but a path has no w"),
-    ("gate: {type: string, from: $..a}", "from", "'$..a' has '..a' in it, but a path has no wild"),
     ("gate: {type: string, from: '$.a[0]'}", "from", "has '[0]' in it, but a path cannot read an"),
     ("gate: {type: string, from: '$[\"a\\b\"]'}", "from", "where a name must be; write names"),
     (
@@ -209,7 +197,6 @@ BROKEN = [
         "from",
         "'$.x' must be left out of a column with 'as': it is computed, not read; rem",
     ),
-    ("gate: {type: timestamp, zone: Mars}", "zone", "'Mars' is not a known time zone; write the"),
     (
         "gate: {type: timestamp, zone: America/NewYork}",
         "zone",
@@ -226,18 +213,12 @@ BROKEN = [
         "'later' must be left out without a zone: no time in UTC occurs twice; remove it, or name",
     ),
     (
-        "gate: {type: timestamp, zone: Europe/Berlin, ambiguous: second}",
-        "ambiguous",
-        "'second' is not a known value; use 'first', 'later' or 'reject'",
-    ),
-    (
         "gate: {type: timestamp, as: departed_at, zone: UTC}",
         "zone",
         "'UTC' must be left out of a column with 'as': its value is an instant already; remove",
     ),
     ("gate: {type: date, as: \"date '2026-02-30'\"}", "as", "'2026-02-30' is not a time; write"),
     ("gate: {type: string, since: soon}", "since", "'soon' is not a day; write it as 2013-01-31"),
-    ("gate: {type: string, since: 2013-02-30}", "since", "'2013-02-30' is not in the calendar"),
 ]
 
 

@@ -39,23 +39,13 @@ ODD: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: path.symlink_to("/dev/zero"),
         "links to a pipe, a soc",
     ),
-    "a link to a folder": (lambda path: path.symlink_to(path.parent), "links to a folder; put"),
     "a huge file": (
         lambda path: path.write_bytes(b"#" * (MAX_BYTES + 1)),
         "has more than 1,048,576 bytes; write a shorter file",
     ),
     "no text": (lambda path: path.write_bytes(b"a: 1\n\xe9"), ":2: is not UTF-8; save it as"),
-    "UTF-16": (lambda path: path.write_bytes("name: x".encode("utf-16")), ":1: is not UTF-8"),
     "deep lists": (
         lambda path: path.write_text("a: " + "[" * 5_000),
-        "is nested too deeply: a file must have at most 20 levels",
-    ),
-    "deep blocks": (
-        lambda path: path.write_text("a:\n" + "- " * 5_000 + "b"),
-        "is nested too deeply: a file must have at most 20 levels",
-    ),
-    "deep mappings": (
-        lambda path: path.write_text("a: " + "{a: " * 5_000),
         "is nested too deeply: a file must have at most 20 levels",
     ),
     "nothing": (lambda path: path.write_text(""), "is empty; write"),
@@ -115,12 +105,8 @@ def test_a_link_to_a_pipeline_is_read(tmp_path: Path) -> None:
     ("old", "new", "field", "tag"),
     [
         ("name: flights", "name: !!bool abc", "name", "bool"),
-        ("name: flights", "name: !!int abc", "name", "int"),
         ("name: flights", "name: !!int ''", "name", "int"),
-        ("name: flights", "name: !!float ''", "name", "float"),
-        ("name: flights", "name: !!timestamp abc", "name", "timestamp"),
         ("emit_empty: true", "emit_empty: !!bool abc", "windows.hourly.emit_empty", "bool"),
-        ("grace: 6 hours", "grace: !!float abc", "windows.hourly.grace", "float"),
     ],
 )
 def test_a_tag_that_does_not_fit_its_value_is_one_error(
@@ -155,21 +141,6 @@ SETTINGS = b"warehouse: w\npipelines: pipelines\nlanding: .\nspark: {}\n"
 DEEP = b"[" * 5_000 + b"]" * 5_000
 COMMANDS: dict[str, tuple[bytes | None, bytes, str]] = {
     "settings that are a folder": (None, b"", "settings.yaml: is a folder; put a YAML file there"),
-    "settings in another encoding": (
-        SETTINGS + b"# caf\xe9",
-        b"",
-        "settings.yaml:5: is not UTF-8; save it as UTF-8",
-    ),
-    "settings nested deeply": (
-        SETTINGS.replace(b"{}", DEEP),
-        b"",
-        "settings.yaml:4: is nested too deeply: a file must have at most 20 levels",
-    ),
-    "a tag that does not fit in settings": (
-        SETTINGS + b"keep_plans: !!bool abc",
-        b"",
-        "settings.yaml:5: keep_plans: is not a value of its tag, !!bool; remove the tag",
-    ),
     "a pipeline nested deeply": (
         SETTINGS,
         b"name: " + DEEP,
@@ -184,11 +155,6 @@ COMMANDS: dict[str, tuple[bytes | None, bytes, str]] = {
         SETTINGS,
         b"name: caf\xe9",
         "p.yaml:1: is not UTF-8; save it as UTF-8",
-    ),
-    "a long name": (
-        SETTINGS,
-        FLIGHTS.replace("name: flights", "name: " + "n" * 300).encode(),
-        "is longer than 100 characters; use a shorter name",
     ),
 }
 

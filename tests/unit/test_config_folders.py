@@ -148,26 +148,6 @@ def test_validate_warns_and_the_pipeline_is_valid(
         assert "which does not exist yet; did you mean" in err
 
 
-def test_a_wrong_file_does_not_hide_what_is_valid(
-    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_path(project, "data/flights")
-    (project / "pipelines" / "other.yaml").write_text("name: other\n")
-    status, out, err = validated(capfd, monkeypatch)
-    assert (status, out) == (2, "flights: valid; windows: hourly\n")
-    assert "other.yaml:1: source: is missing" in err
-
-
-def test_validate_refuses_a_file(
-    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (project / "data" / "all.jsonl").touch()
-    file = with_path(project, "data/all.jsonl")
-    status, out, err = validated(capfd, monkeypatch)
-    assert (status, out) == (2, "")
-    assert err.startswith(f"error: {file}:{LINE}: source.path: 'data/all.jsonl' leads to ")
-
-
 def called(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str
 ) -> tuple[int, str]:

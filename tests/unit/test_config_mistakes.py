@@ -19,8 +19,6 @@ BROKEN = [
     ("flight: bigint", "flight: int", "source.columns.flight", "int", "use 'string', 'bigint'"),
     ("flight: bigint", "flight: decimal", "source.columns.flight", "decimal", "'decimal(12,2)'"),
     ("flight: bigint", "flight: decimal(39,2)", "source.columns.flight", "decimal(39,2)", "38"),
-    ("flight: bigint", "flight: decimal(2,3)", "source.columns.flight", "decimal(2,3)", "of them"),
-    ("flight: bigint", "flight: decimal(2", "source.columns.flight", "decimal(2", "of them"),
     (
         "flight: bigint",
         "flight: decimals(2)",
@@ -30,7 +28,6 @@ BROKEN = [
     ),
     ("flight: bigint", "flight no: bigint", "source.columns.flight no", "flight no", "letters"),
     ("flight: bigint", "offset: bigint", "source.columns.offset", "offset", "rename it"),
-    ("flight: bigint", "_n: bigint", "source.columns._n", "_n", "letters"),
     ("flight: bigint", "KEY: bigint", "source.columns.KEY", "KEY", "rename it"),
     ("flight: bigint", "Origin: bigint", "source.columns.Origin", "Origin", "in case only"),
     ("key: origin", "key: orign", "source.key", "orign", "did you mean 'origin'?"),
@@ -47,24 +44,12 @@ BROKEN = [
     ("kind: sliding", "kind: slidng", "windows.hourly.kind", "slidng", "did you mean 'sliding'?"),
     ("kind: sliding", "kind: spiral", "windows.hourly.kind", "spiral", "use 'sliding', 'hopping',"),
     ("grace: 6 hours", "grace: 6", "windows.hourly.grace", "6", "whole number and a unit"),
-    ("grace: 6 hours", "grace: 1:30", "windows.hourly.grace", "1:30", "whole number and a unit"),
-    ("grace: 6 hours", "grace: -6 hours", "windows.hourly.grace", "-6 hours", "negative"),
-    ("grace: 6 hours", "grace: 6 months", "windows.hourly.grace", "6 months", "use ms, s, min, h"),
-    ("grace: 6 hours", "grace: true", "windows.hourly.grace", "true", "is not a duration; wr"),
-    ("grace: 6 hours", "grace: 1 h 1 hour", "windows.hourly.grace", "1 h 1 hour", "'2 hours' if"),
     (
         "grace: 6 hours",
         "grace: 6 hours 6 hours",
         "windows.hourly.grace",
         "6 hours 6 hours",
         "has the unit of 'hours' twice; write each unit once, such as '12 hours'",
-    ),
-    (
-        "emit_empty: true",
-        "trigger: {early_every: 1 min 1 min}",
-        "windows.hourly.trigger.early_every",
-        "1 min 1 min",
-        "has the unit of 'min' twice",
     ),
     (
         "key: origin",
@@ -160,25 +145,11 @@ BROKEN = [
         "is not a number; write a number, or SQL of one, as in 'record_count'",
     ),
     (
-        "severity: avg_dep_delay  ",
-        "severity: .nan  ",
-        "windows.hourly.alerts.disruption.severity",
-        "nan",
-        "there is no column 'nan'",
-    ),
-    (
         "when: record_count >= 10 and avg_dep_delay > 60",
         "when: yes",
         "windows.hourly.alerts.disruption.when",
         "yes",
         "is not a condition; write SQL over the result columns, as in 'record_count >= 10'",
-    ),
-    (
-        "when: record_count >= 10 and avg_dep_delay > 60",
-        "when: 5",
-        "windows.hourly.alerts.disruption.when",
-        "5",
-        "is not a condition; write SQL over the result columns",
     ),
 ]
 
@@ -236,13 +207,10 @@ def test_an_error_about_a_missing_field_has_the_line_of_its_parent(
     ("old", "new", "fix"),
     [
         ("grace: 6 hours", "grace:", "has no value; write 'grace: 1 hour'"),
-        ("sum(distance)", "sum(distance, flight)", "sum takes one column; write 'sum(distance)'"),
         ("sum(distance)", "sum(carrier)", "use one of flight, dep_delay, arr_delay, distance"),
         ("sum(distance)", "count(*)", "as record_count; leave this aggregate out"),
         ("sum(distance)", "[sum(distance)]", "is not text; write text, without brackets"),
         ("sum(distance)", "", "has no value; write 'total_distance: avg(column)'"),
-        ("sum(distance)", "sum(origin)", "takes the key, which is not a value column; use one of"),
-        ("sum(distance)", "avg(origin)", "use one of flight, dep_delay, arr_delay, distance"),
         (
             "sum(distance)",
             "sum(departed_at)",
@@ -259,7 +227,6 @@ def test_an_error_about_a_missing_field_has_the_line_of_its_parent(
             "5",
             "'5' is not an aggregate; write it as 'avg(column)', with one of count",
         ),
-        ("sum(distance)", "2013-01-01", "'2013-01-01' is not an aggregate; write it as 'avg(colum"),
         (
             "sum(distance)",
             "percentile(distance)",
@@ -415,7 +382,6 @@ OWN_KEY = """\
         ("[carrier, dst]", "avg(dep_delay)", "dest <> 'HNL'", "key: 'dst' is not a column of"),
         ("dep_delay", "avg(dep_delay)", "dest <> 'HNL'", "key: 'dep_delay' is of type double;"),
         ("dest", "collect_list(dep_dely)", "delay[0] > 5", "'collect_list(dep_dely)' takes 'dep"),
-        ("dest", "min(carier)", "delay <> 'AA'", "'min(carier)' takes 'carier', which is not a"),
         (
             "[carrier, dest]",
             "min(carier)",
@@ -505,9 +471,7 @@ def test_the_folder_of_pipelines_must_exist(tmp_path: Path) -> None:
 # Windows of another kind, the field that is wrong, and words of the value and the fix.
 BROKEN_KINDS = [
     ("kind: hopping\n    size: 1 hour", "advance", "write 'advance: 1 hour' in windows.hourly"),
-    ("kind: tumbling\n    size: 0 ms", "size", "'0 ms' must be above zero"),
     ("kind: forward", "size", "is missing; write 'size: 1 hour' in windows.hourly"),
-    ("kind: forward\n    size: 5", "size", "'5' has no unit; write a whole number and a"),
     ("kind: forward\n    size: 0 ms", "size", "'0 ms' must be above zero; write at least '1 ms'"),
     (
         "kind: forward\n    size: 1 hour\n    emit_empty: true",
@@ -522,9 +486,6 @@ BROKEN_KINDS = [
             "sliding, hopping or tumbling"
         ),
     ),
-    ("kind: tumbling\n    size: 1 hour\n    advance: 5 ms", "advance", "the fields are kind"),
-    ("kind: session\n    gap: 5", "gap", "'5' has no unit"),
-    ("kind: session\n    gap: 5 ms\n    emit_empty: true", "emit_empty", "is not a field here"),
     ("size: 1 hour", "kind", "write 'kind: ...' in windows.hourly"),
     (
         "kind: 7",

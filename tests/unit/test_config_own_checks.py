@@ -40,23 +40,11 @@ MISTAKES = [
         ".sevrity: 'sevrity' is not a field here; did you mean 'severity'?",
     ),
     (
-        "{rows: {leest: 1, most: 2}}",
-        ".rows.leest: 'leest' is not a field here; did you mean 'least'?",
-    ),
-    (
-        "{distinct: {column: dest, least: 1, mots: 2}}",
-        ".distinct.mots: 'mots' is not a field here; did you mean 'most'?",
-    ),
-    (
         "{unexpected_rows_query: select 1}",
         (
             ".unexpected_rows_query: 'unexpected_rows_query' is not a field here; remove it; the "
             "fields are severity, where, that, mostly, unique, rows, distinct"
         ),
-    ),
-    (
-        "{expect_column_values_to_be_of_type: {column: dest, type_: string}}",
-        ": 'expect_column_values_to_be_of_type' is not a field here; remove it; the fields are",
     ),
     # Which rule, and how many.
     ("{}", ": checks nothing; write 'that: ...', 'unique: ...', 'rows: ...' or 'distinct: ...'"),
@@ -65,7 +53,6 @@ MISTAKES = [
         "{that: dep_delay > 0, unique: dest}",
         ": has more rules than one, that and unique; write a check for each",
     ),
-    ("{rows: }", ".rows: '' has no value; write what it takes, or remove the line"),
     ("{severity: fatal, that: dep_delay > 0}", ".severity: 'fatal' is not a known value; use"),
     # Shares.
     (
@@ -76,25 +63,16 @@ MISTAKES = [
         "{that: dep_delay > 0, mostly: 0.9999999}",
         ".mostly: '0.9999999' has more than 6 digits after the point; write fewer",
     ),
-    ("{that: dep_delay > 0, mostly: }", ".mostly: '' has no value; write 'mostly: 0.95'"),
     (
         "{unique: dest, mostly: 0.9}",
         ".mostly: '0.9' is a share of rows that keep 'that', but the rule is unique; remove it",
     ),
     # Columns and numbers.
     ("{unique: dset}", ".unique: 'dset' is not a column here; did you mean 'dest'?"),
-    (
-        "{unique: [dest, carier]}",
-        ".unique.1: 'carier' is not a column here; did you mean 'carrier'",
-    ),
     ("{unique: []}", ".unique: [] names no column; name one, or several as in [carrier, flight]"),
     (
         "{unique: [dest, dest]}",
         ".unique: ['dest', 'dest'] names 'dest' twice; name each column once",
-    ),
-    (
-        "{distinct: {column: dep_dely, least: 1}}",
-        ".distinct.column: 'dep_dely' is not a column here; did you mean 'dep_delay'?",
     ),
     ("{distinct: {least: 1}}", ".distinct.column: is missing; write 'column: carrier' in checks"),
     ("{distinct: dest}", ".distinct: 'dest' is not a mapping; write 'distinct:' with 'column: "),
@@ -104,15 +82,8 @@ MISTAKES = [
     ),
     ("{rows: {least: 5, most: 1}}", ".rows.most: '1' is below least, 5; exchange them"),
     ("{rows: {least: -1}}", ".rows.least: '-1' is not a whole number from 0 to 9007199254740992"),
-    ("{rows: {most: 1.5}}", ".rows.most: '1.5' is not a whole number from 0 to"),
-    ("{rows: 5}", ".rows: '5' is not a mapping; write 'rows:' with 'least: 1' lines under it"),
     # SQL.
     ("{that: dep_dely > 0}", ".that: 'dep_dely > 0': there is no column 'dep_dely'; did you mean"),
-    (
-        "{that: reflect('a')}",
-        ".that: \"reflect('a')\" uses reflect(), which expressions",
-    ),
-    ("{that: 'true; select 1'}", ".that: 'true; select 1' "),
     ("{that: dep_delay}", ".that: 'dep_delay' must be a boolean, not a number"),
     (
         "{where: dep_delay => 1, unique: dest}",

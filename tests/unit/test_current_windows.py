@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.support.oracle.windows import (
-    SessionDefinition,
-    WindowRow,
-    keyed_windows,
-    windows_after,
-)
-from tests.support.strategies import ArrivalsOf, any_definitions, arrivals_of
 from windows_pipeline.query.current import current_windows
 
 WINDOW_KEY = ("key", "window_start", "window_end")
@@ -37,24 +26,6 @@ SCHEMA = pa.schema(
 
 def instant(ms: int) -> datetime:
     return EPOCH + timedelta(milliseconds=ms)
-
-
-def table_of(rows: list[WindowRow], arrival_units_a_day: int | None) -> pa.Table:
-    """The rows as days write them, or as a stream with so many micro-batches a day."""
-    listed = [
-        {
-            "arrival_unit": date(2026, 1, 1)
-            + timedelta(days=row.arrival_unit // (arrival_units_a_day or 1)),
-            "key": row.key,
-            "window_start": instant(row.start),
-            "window_end": instant(row.end),
-            "record_count": row.record_count,
-            "closed": row.closed,
-            "batch": row.arrival_unit if arrival_units_a_day else None,
-        }
-        for row in rows
-    ]
-    return pa.Table.from_pylist(listed, SCHEMA)
 
 
 def of_sessions(rows: list[tuple[int, int | None, int, int, bool]]) -> list[tuple[int, int]]:
@@ -81,42 +52,6 @@ def of_sessions(rows: list[tuple[int, int | None, int, int, bool]]) -> list[tupl
          (row["window_end"] - EPOCH) // timedelta(milliseconds=1))
         for row in found.to_pylist()
     ]  # fmt: skip
-
-
-@given(
-    arrivals_of(any_definitions, source_partitions=1, max_arrival_units=6),
-    st.sampled_from((None, 1, 2, 3)),
-    st.randoms(use_true_random=False),
-)
-def test_current_windows_are_those_that_stand_after_the_last_arrival_unit(
-    case: ArrivalsOf[Any], arrival_units_a_day: int | None, random: Random
-) -> None:
-    """Rule E4, of every kind, by days and as a stream, whatever the order of rows in files."""
-    rows = keyed_windows(case.records, case.arrival_units, case.definition, {})
-    random.shuffle(rows)
-    found = current_windows(
-        table_of(rows, arrival_units_a_day),
-        WINDOW_KEY,
-        of_sessions=isinstance(case.definition, SessionDefinition),
-    )
-    standing = windows_after(case.records, case.arrival_units - 1, case.definition)
-    assert sorted(map(str, found.drop(["arrival_unit", "batch"]).to_pylist())) == sorted(
-        str(
-            {
-                "key": window.key,
-                "window_start": _utc(window.start),
-                "window_end": _utc(window.end),
-                "record_count": len(window.records),
-                "closed": window.closed,
-            }
-        )
-        for window in standing
-    )
-
-
-def _utc(ms: int) -> object:
-    """An instant as Arrow returns it."""
-    return pa.scalar(instant(ms), pa.timestamp("us", "UTC")).as_py()
 
 
 @pytest.mark.parametrize(

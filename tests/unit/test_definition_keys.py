@@ -62,35 +62,27 @@ def test_a_filter_reads_columns_as_raw_events_has_them(tmp_path: Path) -> None:
 KEYS = [
     ("carier", "'carier' is not a column of the source; did you mean 'carrier'?"),
     ("departed_at", "'departed_at' is the event_time, which is no key; use one of origin, carrier"),
-    ("landed_at", "'landed_at' is the arrival, which is no key; use one of origin, carrier"),
     (
         "dep_delay",
         "is of type double; a key must be string or bigint or date or timestamp: use one of origin",
     ),
     ("", "has no value; write 'key: carrier'"),
     ("5", "'5' is not the name of a column; write a name, or a list as [carrier, dest]"),
-    ("{}", "{} is not the name of a column; write a name, or a list as [carrier, dest]"),
     ("[carrier, carier]", "'carier' is not a column of the source; did you mean 'carrier'?"),
     ("[carrier, dep_delay]", "'dep_delay' is of type double; a key must be string or bigint"),
-    ("[carrier, departed_at]", "'departed_at' is the event_time, which is no key; use one of"),
     ("[carrier, dest, carrier]", "names 'carrier' twice; name each column once"),
     ("[carrier, 5]", "holds 5, which is not the name of a column; write names, as in"),
 ]
 FILTERS = [
     ("distanze > 5", "there is no column 'distanze'; did you mean 'distance'?"),
     ("distance", "must be a boolean, not a number; compare it, as in 'x > 3'"),
-    ("distance > 'x'", "compares number with string"),
-    ("distance => 5", "has '=>', which is not an operator; write '>='"),
     (
         "record_count > 5",
         "a result of windows, but says which records windows hold; use columns of the source (ori",
     ),
-    ("max_dep_delay > 5", "reads 'max_dep_delay', a result of windows"),
     ("key = 'EWR'", "reads 'key', a result of windows"),
     ("sum(distance) > 5", "uses sum(), which expressions cannot use"),
-    ("distance > (select 1)", "uses"),
     ("5", "'5' is not a condition; write SQL over the source's columns, as in 'amount > 0'"),
-    ("true", "is not a condition; write SQL over the source's columns"),
     ("", "has no value; write 'where: amount > 0'"),
 ]
 
@@ -184,7 +176,6 @@ def test_a_part_of_the_sources_key_is_a_value_of_a_definition_with_another(tmp_p
 
 PARTS = [
     ("key: origin", "key: [origin, orign]", "source.key: 'orign' is not a column of the source"),
-    ("key: origin", "key: [origin, origin]", "source.key: ['origin', 'origin'] names 'origin' tw"),
     ("key: origin", "key: [origin, landed_at]", "source.arrival: 'landed_at' is already the key"),
     (
         "key: origin",

@@ -14,12 +14,9 @@ from hypothesis import strategies as st
 from tests.support.oracle.windows import late_records, windows_after
 from tests.support.pipeline_texts import changed, load_text, of_definition, of_kind
 from tests.support.strategies import (
+    OF_KIND,
     ArrivalsOf,
     arrivals_of,
-    forward_definitions,
-    session_definitions,
-    sliding_definitions,
-    time_definitions,
 )
 from tests.support.written_cases import EPOCH, FIRST_DAY, MS, write_case
 from tests.support.written_flights import FILTERED, MINUTE, NOON, OWN_KEY, flights, window
@@ -30,21 +27,14 @@ from windows_pipeline.query.records.explain import Explainer
 from windows_pipeline.query.records.explained import Explanation, Fate
 from windows_pipeline.query.tables.local import UnreadableTableError
 
-DEFINITIONS: dict[str, Any] = {
-    "sliding": sliding_definitions,
-    "hopping": time_definitions,
-    "forward": forward_definitions,
-    "session": session_definitions,
-}
 
-
-@pytest.mark.parametrize("kind", DEFINITIONS)
+@pytest.mark.parametrize("kind", OF_KIND)
 @settings(max_examples=8, deadline=None)
 @given(st.data())
 def test_each_record_is_explained_as_the_oracle_counts_it(kind: str, data: st.DataObject) -> None:
     """Rules A5, B5 and D2: the windows that count it as they stand, or the reason."""
     case: ArrivalsOf[Any] = data.draw(
-        arrivals_of(DEFINITIONS[kind], source_partitions=2).filter(
+        arrivals_of(OF_KIND[kind], source_partitions=2).filter(
             lambda each: each.definition.idle_after is None
         )
     )

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.kernels import by_arrival_unit, windows_of
 from tests.support.oracle.aggregates import AggregateFailedError, aggregate
 from tests.support.oracle.windows import Aggregates, Record, keyed_windows
-from tests.support.spark_cases import PROPERTY, run_kernel, texts
+from tests.support.spark_cases import PROPERTY, texts
 from tests.support.strategies import Arrivals, arrivals
 from tests.support.windowed import WindowedCase, noted, one_window, windowed
 from windows_pipeline.aggregates import Function, UserAggregate
@@ -171,12 +172,12 @@ def test_the_same_windows_fail_in_one_run_and_arrival_unit_by_arrival_unit(
 ) -> None:
     """Rules E4, G3, H1: in runs of any arrival units, each window as its own records have it."""
     wanted = keyed_windows(case.records, case.arrival_units, case.definition, SUMS)
-    whole = run_kernel(case, SUMS, with_failed=True)
-    assert texts(whole.windows) == texts(wanted)
+    asked = by_arrival_unit(case)
+    assert texts(windows_of(asked, SUMS, with_failed=True)) == texts(wanted)
     split = data.draw(st.integers(0, case.arrival_units))
     parts = [
-        run_kernel(case, SUMS, range(*arrival_units), with_failed=True).windows
-        for arrival_units in ((0, split), (split, case.arrival_units))
+        windows_of({number: asked[number] for number in part}, SUMS, with_failed=True)
+        for part in (range(split), range(split, case.arrival_units))
     ]
     assert texts([row for part in parts for row in part]) == texts(wanted)
 

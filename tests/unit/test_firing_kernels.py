@@ -197,21 +197,6 @@ def summary(records: Records, policy: Policy) -> list[tuple[object, ...]]:
     return [(f.id, f.reason, f.stream_time, len(f.records)) for f in fired(records, policy)]
 
 
-def test_early_on_time_and_late() -> None:
-    """Rule E2: every 2 records before the end, at it, and at each record in grace after."""
-    records = [("a", 1), ("a", 2), ("a", 3), ("b", 10), ("a", 4), ("b", 15), ("a", 5)]
-    windows = Policy(size=10, advance=10, lateness=5, every_n=2)
-    expected = [(0, "EARLY", 2, 2), (1, "ON_TIME", 10, 3), (2, "LATE", 10, 4)]
-    assert summary(records, windows)[:3] == expected
-    discarding = windows._replace(discarding=True)
-    assert summary(records, discarding)[:3] == [
-        (0, "EARLY", 2, 2),
-        (1, "ON_TIME", 10, 1),
-        (2, "LATE", 10, 1),
-    ]
-    assert summary(records, windows._replace(late=False))[:2] == expected[:2]
-
-
 def test_a_sliding_window_fires_from_the_record_that_makes_it() -> None:
     """Rules B3, E2: with what came before, which it counts; it need not hold that record."""
     sliding = Policy(difference=10, lateness=5, every_n=2)

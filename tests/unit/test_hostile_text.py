@@ -41,6 +41,8 @@ _ENDLESS = {
     "backticks": "`" * (LONG + 1),
 }
 HOSTILE = {name: text if len(text) < LONG + 99 else text[:LONG] for name, text in _ENDLESS.items()}
+SOME = [HOSTILE[name] for name in ("letters", "words", "opened parentheses", "blanks in a call")]
+"""For fields, which read their texts by the parsers below."""
 PARSERS: dict[str, Callable[[str], object]] = {
     "aggregate": lambda text: parse_aggregate("x", text),
     "aggregates of a query": parse_aggregates,
@@ -118,7 +120,7 @@ FIELDS = [
 
 
 @pytest.mark.parametrize(("old", "before", "field"), FIELDS, ids=[field for *_, field in FIELDS])
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", SOME, ids=range(len(SOME)))
 def test_a_field_with_a_long_text_is_refused_at_once(
     tmp_path: Path, old: str, before: str, field: str, text: str
 ) -> None:
@@ -141,7 +143,7 @@ def test_a_field_with_a_long_text_is_refused_at_once(
         "kind: count\n    size: '{}'",
     ],
 )
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", SOME, ids=range(len(SOME)))
 def test_rows_with_a_long_text_are_refused_at_once(tmp_path: Path, kind: str, text: str) -> None:
     began = time.thread_time()
     problems = problems_of(tmp_path, of_kind(kind.replace("{}", text)))

@@ -5,19 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
-from pyspark.sql import SparkSession
 
-from tests.support.command_line import call
+from tests.support.command_line import Command
 from tests.support.pipeline_texts import FLIGHTS, load_text
 
 
-def no_session(*_: object) -> SparkSession:
-    raise AssertionError("Spark must not start")
-
-
 @pytest.mark.parametrize(
-    "command",
+    "words",
     [
         ("fetch", "flights", "JFK"),
         ("trace", "flights", "JFK", "2013-03-08 09:00"),
@@ -38,18 +32,10 @@ def no_session(*_: object) -> SparkSession:
     ids=" ".join,
 )
 def test_the_command_that_fills_a_table_is_named(
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    command: tuple[str, ...],
+    empty_project: Path, command: Command, words: tuple[str, ...]
 ) -> None:
-    settings = {"warehouse": "warehouse", "pipelines": "pipelines", "landing": ".", "spark": {}}
-    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
-    (tmp_path / "pipelines").mkdir()
-    load_text(tmp_path / "pipelines", FLIGHTS)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
-    status, printed = call(capfd, monkeypatch, *command, start=no_session)
+    load_text(empty_project / "pipelines", FLIGHTS)
+    status, printed = command(*words)
     assert status == 2, printed
-    assert not (tmp_path / "warehouse").exists()
+    assert not (empty_project / "warehouse").exists()
     assert "does not exist yet; to fill it: windows-pipeline run flights" in printed

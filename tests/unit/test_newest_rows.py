@@ -6,18 +6,15 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
-import yaml
 from deltalake import DeltaTable, write_deltalake
 
-from tests.support.command_line import call, call_alone
+from tests.support.command_line import Command, call_alone
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_tables import Row
 from tests.support.written_tables import write_rows as write
-from windows_pipeline.cli.session import StartSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.local import NoTableError, UnreadableTableError
 from windows_pipeline.query.tables.newest_rows import newest_rows
@@ -28,14 +25,9 @@ START = datetime(2013, 3, 8, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
-    """The flights with one window definition; the working directory is its project's."""
-    settings = {"warehouse": "warehouse", "pipelines": "pipelines", "landing": ".", "spark": {}}
-    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
-    (tmp_path / "pipelines").mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
-    return load_text(tmp_path / "pipelines", FLIGHTS)
+def pipeline(empty_project: Path) -> Pipeline:
+    """The flights with one window definition."""
+    return load_text(empty_project / "pipelines", FLIGHTS)
 
 
 @pytest.fixture
@@ -71,17 +63,6 @@ def minutes(
     return found
 
 
-def no_session(*_: object) -> Any:
-    raise AssertionError("Spark must not start")
-
-
-def called(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str
-) -> tuple[int, str]:
-    start: StartSession = no_session
-    return call(capfd, monkeypatch, *args, start=start)
-
-
 def test_the_newest_day_comes_first_then_the_latest_window(alerts: TableSpec) -> None:
     write(alerts, [alert(9, 1), alert(8, 30), alert(8, 40)])
     write(alerts, [alert(9, 3), alert(9, 2), alert(7, 50)])
@@ -94,8 +75,7 @@ def test_the_newest_day_comes_first_then_the_latest_window(alerts: TableSpec) ->
 def test_a_key_of_several_columns_is_printed_by_its_parts(
     tmp_path: Path,
     pipeline: Pipeline,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    command: Command,
 ) -> None:
     """Rule A9: of one end the rows come by the parts; in JSON the key is an object."""
     text = FLIGHTS.replace("key: origin", "key: [carrier, flight]")
@@ -104,11 +84,11 @@ def test_a_key_of_several_columns_is_printed_by_its_parts(
     keys = [("AA", 7), ("UA", None), ("AA", 12)]
     parts = [{"carrier": carrier, "flight": flight} for carrier, flight in keys]
     write(spec, [{**alert(9, 1), "key": part} for part in parts])
-    status, said = called(capfd, monkeypatch, "alerts", "flights")
+    status, said = command("alerts", "flights")
     assert status == 0
     shown = [row.split(" 2013")[0].strip() for row in said.split("disruption")[1:]]
     assert shown == ["AA,7", "AA,12", "UA,"]
-    status, said = called(capfd, monkeypatch, "alerts", "flights", "--json")
+    status, said = command("alerts", "flights", "--json")
     assert [row["key"] for row in json.loads(said)] == [parts[0], parts[2], parts[1]]
 
 
@@ -155,21 +135,21 @@ def test_a_missing_table_and_a_distant_table_are_refused(alerts: TableSpec) -> N
 
 
 def test_retracted_alerts_are_left_out_unless_asked_for(
-    alerts: TableSpec, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    alerts: TableSpec, command: Command
 ) -> None:
     """Rule E1: a correction retracts alerts and leaves them in the table."""
     write(alerts, [alert(9, 1, "JFK"), alert(9, 2, "LGA", retracted_by=1)])
-    status, said = called(capfd, monkeypatch, "alerts", "flights")
+    status, said = command("alerts", "flights")
     assert (status, "JFK" in said, "LGA" in said) == (0, True, False), said
-    status, said = called(capfd, monkeypatch, "alerts", "flights", "--with-retracted")
+    status, said = command("alerts", "flights", "--with-retracted")
     assert (status, "JFK" in said, "LGA" in said, "retracted_by" in said) == (0, True, True, True)
 
 
 def test_json_has_the_columns_of_the_table_and_times_with_a_zone(
-    alerts: TableSpec, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    alerts: TableSpec, command: Command
 ) -> None:
     write(alerts, [{**alert(9, 1), "severity": float("nan")}, alert(9, 2)])
-    status, said = called(capfd, monkeypatch, "alerts", "flights", "--json", "--limit", "5")
+    status, said = command("alerts", "flights", "--json", "--limit", "5")
     first, second = json.loads(said)
     assert status == 0
     assert list(first) == ["_windows", "_id", *(column.name for column in alerts.columns)]
@@ -182,28 +162,26 @@ def test_json_has_the_columns_of_the_table_and_times_with_a_zone(
     assert first["retracted_by"] is None
 
 
-def test_no_rows_are_an_empty_json_list(
-    alerts: TableSpec, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_rows_are_an_empty_json_list(alerts: TableSpec, command: Command) -> None:
     write(alerts, [alert(9, 1)])
     args = ("alerts", "flights", "--from", "2014-01-01")
-    assert called(capfd, monkeypatch, *args, "--json") == (0, "[] ")
-    assert called(capfd, monkeypatch, *args) == (0, "flights/hourly/alerts: no rows ")
+    assert command(*args, "--json") == (0, "[] ")
+    assert command(*args) == (0, "flights/hourly/alerts: no rows ")
 
 
 def test_a_missing_table_names_the_command_that_fills_it(
-    pipeline: Pipeline, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    pipeline: Pipeline, command: Command
 ) -> None:
     fix = (
         "the table does not exist yet; to fill it: windows-pipeline run flights, or of a stream: "
         "windows-pipeline stream flights "
     )
-    for command, table in (
+    for name, table in (
         ("alerts", "hourly/alerts"),
         ("late", "hourly/late_records"),
         ("rejected", "rejected_records"),
     ):
-        status, said = called(capfd, monkeypatch, command, pipeline.name)
+        status, said = command(name, pipeline.name)
         assert (status, said) == (2, f"error: flights/{table}: {fix}")
 
 
@@ -218,26 +196,25 @@ def test_a_missing_table_names_the_command_that_fills_it(
 )
 def test_wrong_arguments_are_refused(
     pipeline: Pipeline,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    command: Command,
     args: Sequence[str],
     said: str,
 ) -> None:
-    status, printed = called(capfd, monkeypatch, "alerts", pipeline.name, *args)
+    status, printed = command("alerts", pipeline.name, *args)
     assert (status, said in printed) == (2, True), printed
 
 
 def test_texts_of_rejected_records_are_shown_as_they_are(
-    rejected: TableSpec, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    rejected: TableSpec, command: Command
 ) -> None:
     """Text from data is never markup, and cannot control the terminal."""
     text = '[red]{"a": 1}[/x]\x1b[2J\n:smiley:'
     row = {"arrival_unit": date(2013, 3, 9), "file": "a.jsonl", "reason": "x", "original": text}
     write(rejected, [row])
-    status, said = called(capfd, monkeypatch, "rejected", "flights")
+    status, said = command("rejected", "flights")
     assert status == 0
     assert '[red]{"a": 1}[/x]\\x1b[2J\\n:smiley:' in said
-    _, said = called(capfd, monkeypatch, "rejected", "flights", "--json")
+    _, said = command("rejected", "flights", "--json")
     assert json.loads(said)[0]["original"] == text
 
 

@@ -1,4 +1,4 @@
-"""The oracle's aggregates against answers worked out by hand."""
+"""Aggregates of the oracle and of the kernels against answers worked out by hand."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from statistics import pvariance, variance
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.oracle.aggregates import Value, aggregate
+from tests.support.spark_cases import aggregates_of
+from tests.support.windowed import one_window
 
 QUICK = settings(deadline=None, max_examples=200)
 
@@ -26,6 +29,27 @@ EAST_NOON = NOON.astimezone(timezone(timedelta(hours=5)))
 
 def cents(number: int) -> Decimal:
     return Decimal(f"{number}e-2")
+
+
+def kind_of(values: Values) -> str:
+    """A type that holds the values."""
+    value = next((each for each in values if each is not None), 0)
+    if isinstance(value, Decimal):
+        return f"decimal(38,{-int(value.as_tuple().exponent)})"
+    return {int: "bigint", float: "double", str: "string", bool: "boolean", date: "date"}.get(
+        type(value), "timestamp_ntz"
+    )
+
+
+def answers(function: str, values: Values) -> list[Any]:
+    """What the oracle and the kernel make of values of one time, in either order."""
+    (asked,) = aggregates_of({"result": (function, "value")})
+    found = []
+    for ordered in (values, values[::-1]):
+        found.append(aggregate(function, ordered, [0] * len(values)))
+        kernel = one_window(ordered).aggregated(asked.function, kind_of(values), asked.percentage)
+        found += kernel.to_pylist()
+    return found
 
 
 @pytest.mark.parametrize(
@@ -71,8 +95,7 @@ def cents(number: int) -> Decimal:
 )
 def test_numbers(function: str, values: Values, result: object) -> None:
     """Rules A6, G1 and G2; what has one right answer, whatever the order."""
-    for ordered in (values, values[::-1]):
-        found = aggregate(function, ordered, [0] * len(values))
+    for found in answers(function, values):
         assert repr(found) == repr(result)  # distinguishes NaN, 1 from 1.0, 0.0 from -0.0
 
 
@@ -89,6 +112,10 @@ def test_numbers(function: str, values: Values, result: object) -> None:
         # 1 cent by 32: 0.0003125 lies halfway at six decimals.
         ("avg", [cents(1)] + [ZERO] * 31, "0.000313"),
         ("avg", [cents(-1)] + [ZERO] * 31, "-0.000313"),
+        ("avg", [cents(1)] + [ZERO] * 63, "0.000156"),  # 0.00015625
+        ("avg", [cents(1)] + [ZERO] * 1999, "0.000005"),  # halfway, away from zero
+        ("avg", [cents(-1)] + [ZERO] * 1999, "-0.000005"),
+        ("avg", [cents(-1)] + [ZERO] * 20000, "0.000000"),  # a little nearer to zero than half
         ("avg", [Decimal("1e-36"), Decimal("0e-36")], f"0.{'0' * 36}50"),
         ("avg", [Decimal(1), Decimal(2)], "1.5000"),
         ("min", [cents(3), cents(-3)], "-0.03"),
@@ -97,8 +124,7 @@ def test_numbers(function: str, values: Values, result: object) -> None:
 )
 def test_decimals(function: str, values: Values, result: str) -> None:
     """Rule G2: exact, an average with four decimals more (at most 38), rounded half up."""
-    for ordered in (values, values[::-1]):
-        found = aggregate(function, ordered)
+    for found in answers(function, values):
         assert (type(found), f"{found:f}") == (Decimal, result)
 
 
@@ -118,13 +144,15 @@ def test_decimals(function: str, values: Values, result: str) -> None:
 )
 def test_values_that_are_no_numbers(values: Values, ordered: Values) -> None:
     """Rule G1: the smallest and largest, at one event time also the first and last."""
-    times = [7] * len(values)
-    assert aggregate("collect_list", values, times) == ordered
-    for name in ("min", "first"):
-        assert aggregate(name, values, times) == ordered[0]
-    for name in ("max", "last"):
-        assert aggregate(name, values, times) == ordered[-1]
-    assert aggregate("count_distinct", values) == len(set(ordered))
+    for name, result in {
+        "collect_list": ordered,
+        "min": ordered[0],
+        "first": ordered[0],
+        "max": ordered[-1],
+        "last": ordered[-1],
+        "count_distinct": len(set(ordered)),
+    }.items():
+        assert answers(name, values) == [result] * 4
 
 
 def test_an_instant_is_the_same_in_every_zone() -> None:
@@ -162,14 +190,17 @@ def test_first_last_and_list_go_by_event_time() -> None:
         ("var_pop", [1e16, 1e16 + 2], 1.0),
         ("variance", [2**62, 2**62 + 1, 2**62 + 2], 1.0),
         ("variance", [cents(10), cents(30)], 0.02),
+        ("variance", [5e-324, 0.0], 0.0),  # its square is below the smallest double
+        ("variance", [2.0**-537, 0.0], 0.0),  # half of the smallest: to even
+        ("variance", [2.0**-536, 0.0], 2.0**-1073),
         ("var_pop", [-1e308, 1e308], math.inf),
         ("stddev_pop", [-1e308, 1e308], math.inf),
     ],
 )
 def test_variance(function: str, values: Values, result: float | None) -> None:
     """Rules G1 and G2: null where there is nothing to divide by, else exact and rounded once."""
-    for ordered in (values, values[::-1]):
-        assert repr(aggregate(function, ordered)) == repr(result)
+    for found in answers(function, values):
+        assert repr(found) == repr(result)
 
 
 @QUICK
@@ -187,6 +218,7 @@ def test_variance_is_that_of_exact_fractions(values: list[int]) -> None:
         (0.5, [3, 1, None, 2], 2.0),
         (0.5, [4, 1, 2, 3], 2.5),
         (0.25, [10, 20, 30, 40, 50, 60], 22.5),
+        (0.3, [10, 0], 3.0),  # from the documentation of Spark's percentile
         (0, [5, 4], 4.0),
         (1, [5, 4], 5.0),
         (0.9, [7], 7.0),
@@ -202,5 +234,5 @@ def test_variance_is_that_of_exact_fractions(values: list[int]) -> None:
 )
 def test_percentile(percentage: float, values: Values, result: float) -> None:
     """Rule G1: between the two values around (n - 1) * p, each by its nearness, NaN the largest."""
-    for ordered in (values, values[::-1]):
-        assert repr(aggregate(f"percentile({percentage})", ordered)) == repr(result)
+    for found in answers(f"percentile({percentage})", values):
+        assert repr(found) == repr(result)

@@ -25,13 +25,6 @@ def test_one_window_starts_at_each_distinct_time() -> None:
     ]
 
 
-def test_keys_have_their_own_windows() -> None:
-    """Rules A6 and B7: the null key is one of its own and comes first."""
-    records = arriving(3, key="b") + arriving(4, first=1, key=None)
-    windows = windows_after(records, 0, ForwardDefinition(10, 50))
-    assert [(w.key, w.start) for w in windows] == [(None, 4), ("b", 3)]
-
-
 def test_a_window_is_final_when_its_end_is_below_the_close_time() -> None:
     """Rules A4, B7 and E1: with the grace of 5 stream time 28 closes 22, not 23."""
     definition = ForwardDefinition(10, 5)

@@ -19,21 +19,6 @@ from tests.support.oracle.windows import (
 GAP_10 = SessionDefinition(gap=10, grace=0)
 
 
-def test_a_gap_joins_and_one_more_splits() -> None:
-    """Rule D1: the bounds are the first and the last record."""
-    windows = windows_after(arriving(0, 10, 21, -10), 0, SessionDefinition(10, 50))
-    assert held(windows) == [(-10, 10, [-10, 0, 10]), (21, 21, [21])]
-
-
-def test_a_record_merges_all_sessions_within_the_gap() -> None:
-    """Rule D2."""
-    definition = SessionDefinition(10, 50)
-    apart = arriving(0, 20, 40)
-    assert len(windows_after(apart, 0, definition)) == 3
-    merged = apart + arriving(10, arrival_unit=1, first=3)
-    assert held(windows_after(merged, 1, definition)) == [(0, 20, [0, 10, 20]), (40, 40, [40])]
-
-
 def test_the_close_time_allows_for_the_gap() -> None:
     """Rules A3 and A4: 32 less grace 5 and gap 10 closes what ends below 17."""
     definition = SessionDefinition(10, 5)
@@ -41,26 +26,6 @@ def test_the_close_time_allows_for_the_gap() -> None:
     assert close_time_after(records, 0, definition) == 17
     assert close_times_met(records, definition)[records[2].id] == 17
     assert [row.key for row in final_windows(records, 1, definition, SUM)] == ["k"]
-
-
-def test_a_record_does_not_join_a_closed_session() -> None:
-    """Rule D2: 60 < C = 61, so 62 and those that join it overlap it, even with its start."""
-    records = arriving(50, 60) + arriving(71, first=2, key="z") + arriving(62, 55, 50, first=3)
-    windows = [w for w in windows_after(records, 0, GAP_10) if w.key == "k"]
-    assert held(windows) == [(50, 60, [50, 60]), (50, 62, [50, 55, 62])]
-
-
-def test_a_record_is_late_when_what_it_would_make_is_closed() -> None:
-    """Rules A5 and D2, C = 90: 89 alone is late; beside b's 90, which is open, it is not."""
-    records = [
-        *arriving(100, key="z"),
-        *arriving(89, first=1, key="a"),
-        *arriving(90, 89, 79, first=2, key="b"),
-    ]
-    assert late_records(records, 1, GAP_10) == [LateRow(0, records[1].id, "late")]
-    assert held(w for w in windows_after(records, 0, GAP_10) if w.key == "b") == [
-        (79, 90, [79, 89, 90])
-    ]
 
 
 def test_each_arrival_unit_lists_what_it_changed_or_closed() -> None:

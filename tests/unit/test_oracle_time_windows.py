@@ -9,7 +9,6 @@ from tests.support.oracle.windows import (
     RecordId,
     TimeDefinition,
     final_windows,
-    keyed_windows,
     late_records,
     windows_after,
 )
@@ -17,39 +16,6 @@ from tests.support.oracle.windows import (
 
 def tumbling(size: int, grace: int = 0, *, emit_empty: bool = False) -> TimeDefinition:
     return TimeDefinition(size, size, grace, emit_empty=emit_empty)
-
-
-def test_starts_are_floored_also_below_zero() -> None:
-    """Rule C1: -1 is in [-10, 0), 0 and 9 in [0, 10)."""
-    windows = windows_after(arriving(-11, -10, -1, 0, 9), 0, tumbling(10, 50))
-    assert held(windows) == [(-20, -10, [-11]), (-10, 0, [-10, -1]), (0, 10, [0, 9])]
-
-
-def test_hops_that_do_not_divide_the_size() -> None:
-    """Rule C1: size 10, advance 4; 12 is in no [0, 10) and no [16, 26)."""
-    windows = windows_after(arriving(12), 0, TimeDefinition(10, 4, 50))
-    assert held(windows) == [(4, 14, [12]), (8, 18, [12]), (12, 22, [12])]
-
-
-def test_a_window_closes_when_its_end_is_the_close_time() -> None:
-    """Rule A4, exclusive ends: 20 less grace 5 closes [5, 15), 14 finds it open before that."""
-    definition = TimeDefinition(10, 5, 5)
-    records = arriving(12, 19, 14, 20, 13)
-    windows = windows_after(records, 0, definition)
-    assert held(w for w in windows if w.closed) == [(5, 15, [12, 14])]
-    assert held(w for w in windows if not w.closed) == [
-        (10, 20, [12, 13, 14, 19]),
-        (15, 25, [19, 20]),
-        (20, 30, [20]),
-    ]
-
-
-def test_a_record_is_late_when_its_last_window_is_closed() -> None:
-    """Rule A5: with C = 20, 19 is late and 20 is not."""
-    records = arriving(20) + arriving(19, 20, arrival_unit=1, first=1)
-    assert late_records(records, 2, tumbling(10)) == [LateRow(1, RecordId(1, 0, 1), "late")]
-    # Of the hopping windows [15, 25) still takes it.
-    assert late_records(records, 2, TimeDefinition(10, 5, 0)) == []
 
 
 def test_a_record_in_a_gap_is_outside_every_window() -> None:
@@ -75,17 +41,6 @@ def test_no_window_starts_below_the_clamp() -> None:
     assert late_records(records, 1, definition) == [
         LateRow(0, RecordId(0, 0, 0), "outside_windows")
     ]
-
-
-def test_the_slowest_source_partition_holds_the_close_time_back() -> None:
-    """Rules A2 to A4: partition 0's C is 30, partition 1's 5: its 6 counts, 0's 9 is late."""
-    records = arriving(30, 9) + arriving(5, 6, source_partition=1)
-    definition = tumbling(5)
-    assert held(windows_after(records, 0, definition)) == [(5, 10, [5, 6]), (30, 35, [30])]
-    assert final_windows(records, 1, definition, SUM) == []
-    assert late_records(records, 1, definition) == [LateRow(0, RecordId(0, 0, 1), "late")]
-    records += arriving(10, arrival_unit=1, source_partition=1, first=2)
-    assert spans(final_windows(records, 2, definition, SUM)) == [(5, 10, 2)]
 
 
 def test_each_closed_window_without_record_is_a_result_on_request() -> None:
@@ -120,25 +75,6 @@ def test_gaps_between_windows_do_not_count_as_silence() -> None:
     definition = TimeDefinition(3, 10, 0, emit_empty=True)
     rows = final_windows(arriving(-5, 11, 25, 44), 1, definition, SUM)
     assert spans(rows) == [(10, 13, 1), (20, 23, 0), (30, 33, 0), (40, 43, 0)]
-
-
-def test_an_empty_window_is_a_row_of_the_arrival_unit_that_closes_it() -> None:
-    """Rule E4: while [10, 20) is open it is no row, for it may still be filled."""
-    definition = tumbling(10, 5, emit_empty=True)
-    silent = (
-        arriving(0) + arriving(24, arrival_unit=1, first=1) + arriving(25, arrival_unit=2, first=2)
-    )
-    rows = keyed_windows(silent, 3, definition, SUM)
-    assert [(r.arrival_unit, r.start, r.closed) for r in rows if r.record_count == 0] == [
-        (2, 10, True)
-    ]
-    filled = [
-        *silent[:2],
-        *arriving(19, arrival_unit=2, first=2),
-        *arriving(99, arrival_unit=3, first=3),
-    ]
-    rows = keyed_windows(filled, 4, definition, SUM)
-    assert next((r.arrival_unit, r.start) for r in rows if r.record_count == 0) == (3, 30)
 
 
 def test_no_empty_window_before_what_a_key_has_counted() -> None:

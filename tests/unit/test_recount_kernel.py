@@ -7,13 +7,11 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.radix_batches import cut_up_by_group, with_sort_key
+from tests.support.radix_batches import cut_up_by_group
 from tests.support.spark_cases import PROPERTY, texts
 from windows_pipeline.checks.recounts.kernel import window_recount
 from windows_pipeline.checks.recounts.shards import IS_OWN, SHARD
@@ -314,46 +312,6 @@ def test_a_window_without_an_end_holds_no_record() -> None:
         (5, 1, None),
         (None, None, 1),
     ]
-
-
-def test_many_keys_and_a_hot_key_are_recounted_as_each_key_alone() -> None:
-    """Chunks, and batches that cut a key, change nothing; key 0 fills a chunk of its own."""
-    random = np.random.default_rng(450)
-    rows = 2 * CHUNK_ROWS
-    keys = np.where(random.random(rows) < 0.6, 0, random.integers(1, 40, rows))
-    is_window = random.random(rows) < 0.6
-    instants = random.integers(0, 10**7, rows)
-    empty = pa.nulls(rows, pa.int64())
-    table = pa.table(
-        {
-            "_computed_day": pa.array(np.zeros(rows, np.int32)),
-            "key": pa.array(keys),
-            "_event_time_ms": pa.array(instants, mask=is_window),
-            "_close_time_ms": pa.array(instants + random.integers(-900, 500, rows), mask=is_window),
-            "_is_new": pa.array(random.random(rows) < 0.5, mask=is_window),
-            "is_window": pa.array(is_window),
-            "_window_end_ms": pa.array(instants, mask=~is_window),
-            "_first_event_time_ms": empty,
-            "_last_event_time_ms": empty,
-            "record_count": pa.array(np.ones(rows, np.int64), mask=~is_window),
-            SHARD: pa.array(np.zeros(rows, np.int64)),
-            IS_OWN: pa.array(np.ones(rows, np.bool_)),
-        }
-    )
-    (batch,) = table.to_batches()
-    by_key = batch.take(pa.array(np.argsort(keys, kind="stable")))
-    table = pa.Table.from_batches([with_sort_key(by_key, GROUP)])
-
-    def answer(part: pa.Table) -> pa.Table:
-        batches = part.to_batches(max_chunksize=10_007)
-        found = pa.Table.from_batches(window_recount(SlidingWindows(600, 0))(iter(batches)))
-        order = ("key", "_event_time_ms", "_close_time_ms", "_window_end_ms", "counted")
-        return found.sort_by([(name, "ascending") for name in order])
-
-    together = answer(table)
-    apart = [answer(table.filter(pc.equal(table["key"], key))) for key in range(40)]
-    assert together.num_rows > rows / 2
-    assert together.equals(pa.concat_tables(apart))
 
 
 def test_an_empty_partition_gives_no_rows() -> None:

@@ -128,14 +128,11 @@ def test_the_schema_accepts_the_pages_pipelines(block: Any) -> None:
 
 
 KINDS = [
-    "kind: tumble_rows\n    size: 5",
     "kind: tumble_rows\n    size: 5 rows",
-    "kind: slide_rows\n    preceding: Unbounded rows\n    following: -1 row",
     "kind: slide_rows\n    preceding: ' UNBOUNDED  Rows'\n    following: 2 rows",
     "kind: session_rows\n    gap: 1 Hour 30min",
     "kind: count\n    size: 7\n    advance: 5 rows\n    short_first: true",
     "kind: hopping\n    size: 1 h\n    advance: +5 min\n    trigger: {early_every: update}",
-    "kind: session\n    gap: 1 hour\n    trigger: {}",
     "kind: tumbling\n    size: 1 day\n    first_window_start: 2013-01-01T00:00:00+01:00",
 ]
 
@@ -150,27 +147,19 @@ def test_the_schema_accepts_each_kind_as_the_loader_does(tmp_path: Path, fields:
 
 MISTAKES = [
     ("time_difference: 60 minutes", "time_difference: 60", "windows.hourly"),
-    ("time_difference: 60 minutes", "time_diference: 60 minutes", "windows.hourly"),
-    ("time_difference: 60 minutes", "time_difference: soon", "windows.hourly"),
     ("kind: sliding", "kind: slidng", "windows.hourly"),
     ("emit_empty: true", "emit_empty: 'yes'", "windows.hourly"),
     ("format: jsonl", "format: json", "source.format"),
-    ("key: origin", "ky: origin", "source"),
     ("dep_delay: double  ", "dep_delay: float  ", "source.columns.dep_delay"),
     ("start: 2013-01-01", "start: January", "partitions.start"),
-    ("end: 2014-01-01", "end: 20140101", "partitions.end"),
     ("name: flights", "name: Flights", "name"),
-    ("name: flights", "nam: flights", ""),
     ("name: flights", "name: flights\nlimits: {late: 5}", "limits.late"),
     ("key: origin", "key: [origin, 'no. 1']", "source.key"),
     ("dep_delay: double  ", "dep_delay: {type: double, from: card.x}  ", "source.columns.dep_del"),
     ("avg(dep_delay)", "mean dep_delay", "windows.hourly"),
-    ("emit_empty: true", "process: {function: os.system, columns: {n: bigint}}", "windows.hourly"),
-    ("emit_empty: true", "process: {function: 'm:f', columns: {n: text}}", "windows.hourly"),
     ("emit_empty: true", "process: {function: 'm:f', columns: {n: array<x>}}", "windows.hourly"),
     ("kind: sliding", "kind: slide_rows\n    preceding: three", "windows.hourly"),
     ("name: flights", "name: flights\nchecks: {a: {expect_nothing: {}}}", "checks.a"),
-    ("name: flights", "name: flights\nchecks: {a: {severity: fatal}}", "checks.a.severity"),
     (
         "name: flights",
         "name: flights\nchecks: {a: {distinct: {column: dest, least: -1}}}",

@@ -7,17 +7,16 @@ import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from tests.support.alert_ids import digest
-from tests.support.command_line import call, call_alone
+from tests.support.command_line import Command, call_alone
 from tests.support.pipeline_texts import changed
 from tests.support.reported import DAYS, HOSTILE, SHOWN, many_episodes, reported_project
 from tests.support.written_tables import write_rows
-from windows_pipeline.cli.session import StartSession
 from windows_pipeline.config import Pipeline, Rule
 from windows_pipeline.query.episodes import read_episodes
 from windows_pipeline.query.tables.local import LocalTable
@@ -54,16 +53,14 @@ class Reported(NamedTuple):
 
     folder: Path
     pipeline: Pipeline
-    capfd: pytest.CaptureFixture[str]
-    monkeypatch: pytest.MonkeyPatch
+    command: Command
 
     @property
     def episodes(self) -> TableSpec:
         return window_tables(self.pipeline, "hourly", str(self.folder / "warehouse")).episodes
 
     def report(self, *args: str) -> tuple[int, str]:
-        start: StartSession = no_session
-        return call(self.capfd, self.monkeypatch, "report", "flights", *args, start=start)
+        return self.command("report", "flights", *args)
 
     def page(self, *args: str) -> tuple[str, Page]:
         """The text of the page that the command writes, and what is in it."""
@@ -74,16 +71,10 @@ class Reported(NamedTuple):
 
 
 @pytest.fixture
-def project(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Reported:
+def project(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> Reported:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
-    return Reported(tmp_path, reported_project(tmp_path), capfd, monkeypatch)
-
-
-def no_session(*_: object) -> Any:
-    raise AssertionError("Spark must not start")
+    return Reported(tmp_path, reported_project(tmp_path), command)
 
 
 def test_the_page_shows_what_the_tables_hold(project: Reported) -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.alert_ids import digest
-from tests.support.command_line import call, call_alone
+from tests.support.command_line import Command, call_alone
 from tests.support.oracle.keys import asked_for, seen_by
 from tests.support.oracle.windows import Record
 from tests.support.written_cases import FIRST_DAY, MS
@@ -104,23 +104,17 @@ def _part(order: slice) -> Any:
 
 
 @pytest.fixture
-def project(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, str]]:
+def project(empty_project: Path, command: Command) -> Command:
     """Calls `trace` in a project of rows of which two happened at once, one of them corrected."""
-    of = {"warehouse": "warehouse", "pipelines": "pipelines", "landing": ".", "spark": {}}
-    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(of))
-    (tmp_path / "pipelines").mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
-    pipeline, warehouse = pipeline_of(tmp_path / "pipelines", "so_far", "source"), "warehouse"
+    pipeline = pipeline_of(empty_project / "pipelines", "so_far", "source")
+    warehouse = str(empty_project / "warehouse")
     times = [(0, 0), (0, 5), (0, 5), (0, 7), (1, 1_000)]
     records = [
         record_of(arrival_unit, offset, "a", time)
         for offset, (arrival_unit, time) in enumerate(times)
     ]
     finals = finals_of(records, 2, "so_far")
-    write(pipeline, str(tmp_path / warehouse), records, finals, "source")
+    write(pipeline, warehouse, records, finals, "source")
     rows = [
         {
             "arrival_unit": FIRST_DAY + timedelta(days=1),
@@ -134,20 +128,18 @@ def project(
         }
         for offset in (1, 2)
     ]
-    tables = window_tables(pipeline, "hourly", str(tmp_path / warehouse))
+    tables = window_tables(pipeline, "hourly", warehouse)
     result = {"record_count": 3, "failed": []}
     corrected = {"correction": 1, "change": "changed", "cause": "a file"}
     write_rows(tables.corrections, [{**rows[1], **corrected, "old": result, "new": result}])
     write_rows(
         tables.alerts, [{**row, "rule": "busy", "episode_start": instant(0)} for row in rows]
     )
-    return lambda *args: call(
-        capfd, monkeypatch, "trace", "flights", *args, start=lambda *_: pytest.fail("Spark started")
-    )
+    return partial(command, "trace", "flights")
 
 
 def test_rows_whose_windows_end_at_once_are_named_by_their_offset(
-    project: Callable[..., tuple[int, str]],
+    project: Command,
 ) -> None:
     """Rule F5: a row names a result, and its bounds alone may not."""
     at = "1970-01-01 00:00:00.005"
@@ -174,7 +166,7 @@ def test_rows_whose_windows_end_at_once_are_named_by_their_offset(
 
 
 def test_an_alert_of_a_row_leads_to_the_window_of_that_row(
-    project: Callable[..., tuple[int, str]],
+    project: Command,
 ) -> None:
     """Rule F5: its id distinguishes rows whose windows have the same bounds."""
     first, end = "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.005Z"
@@ -188,7 +180,7 @@ def test_an_alert_of_a_row_leads_to_the_window_of_that_row(
 
 
 def test_a_row_is_shown_without_spark_and_without_compiled_code(
-    project: Callable[..., tuple[int, str]], tmp_path: Path
+    project: Command, tmp_path: Path
 ) -> None:
     """Rule E5: as windows of other kinds are."""
     status, said = project("a", "1970-01-01 00:00:00.007")
@@ -207,7 +199,7 @@ def test_a_row_is_shown_without_spark_and_without_compiled_code(
     ],
 )
 def test_a_row_that_is_half_named_is_refused(
-    project: Callable[..., tuple[int, str]], args: Sequence[str], said: str
+    project: Command, args: Sequence[str], said: str
 ) -> None:
     status, printed = project("a", "1970-01-01 00:00:00.007", *args)
     assert (status, said in printed.replace(" │ │ ", " ")) == (2, True), printed

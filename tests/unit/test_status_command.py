@@ -7,16 +7,14 @@ import shutil
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-import yaml
 from deltalake import DeltaTable
 
-from tests.support.command_line import call, call_alone
+from tests.support.command_line import Command, call_alone
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_tables import write_rows
-from windows_pipeline.cli.session import StartSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.catalog import (
     computed_days,
@@ -33,8 +31,7 @@ class Flights(NamedTuple):
 
     folder: Path
     pipeline: Pipeline
-    capfd: pytest.CaptureFixture[str]
-    monkeypatch: pytest.MonkeyPatch
+    command: Command
 
     @property
     def warehouse(self) -> str:
@@ -62,24 +59,12 @@ class Flights(NamedTuple):
         write_rows(spec, [{"arrival_unit": date(2013, 1, day)} for day in days])
 
     def status(self, *args: str) -> tuple[int, str]:
-        start: StartSession = no_session
-        return call(self.capfd, self.monkeypatch, "status", "flights", *args, start=start)
-
-
-def no_session(*_: object) -> Any:
-    raise AssertionError("Spark must not start")
+        return self.command("status", "flights", *args)
 
 
 @pytest.fixture
-def flights(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Flights:
-    settings = {"warehouse": "warehouse", "pipelines": "pipelines", "landing": ".", "spark": {}}
-    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
-    (tmp_path / "pipelines").mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
-    return Flights(tmp_path, load_text(tmp_path / "pipelines", FLIGHTS), capfd, monkeypatch)
+def flights(empty_project: Path, command: Command) -> Flights:
+    return Flights(empty_project, load_text(empty_project / "pipelines", FLIGHTS), command)
 
 
 def test_nothing_is_ingested(flights: Flights) -> None:

@@ -6,15 +6,13 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-import yaml
 
-from tests.support.command_line import call, call_alone
+from tests.support.command_line import Command, call_alone
 from tests.support.pipeline_texts import FLIGHTS, changed, load_text
 from tests.support.written_tables import Row, write_rows
-from windows_pipeline.cli.session import StartSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.catalog import firing_tables, source_tables, window_tables
 
@@ -26,16 +24,10 @@ class Flights(NamedTuple):
 
     folder: Path
     pipeline: Pipeline
-    capfd: pytest.CaptureFixture[str]
-    monkeypatch: pytest.MonkeyPatch
+    command: Command
 
     def trace(self, *args: str) -> tuple[int, str]:
-        start: StartSession = no_session
-        return call(self.capfd, self.monkeypatch, "trace", "flights", *args, start=start)
-
-
-def no_session(*_: object) -> Any:
-    raise AssertionError("Spark must not start")
+        return self.command("trace", "flights", *args)
 
 
 def window(minute: float, count: int = 2) -> Row:
@@ -50,17 +42,10 @@ def window(minute: float, count: int = 2) -> Row:
 
 
 @pytest.fixture
-def flights(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Flights:
+def flights(empty_project: Path, command: Command) -> Flights:
     """Two records of a window; one that is after it; and a day that closes it."""
-    settings = {"warehouse": "warehouse", "pipelines": "pipelines", "landing": ".", "spark": {}}
-    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
-    (tmp_path / "pipelines").mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
-    pipeline = load_text(tmp_path / "pipelines", FLIGHTS)
-    warehouse = str(tmp_path / "warehouse")
+    pipeline = load_text(empty_project / "pipelines", FLIGHTS)
+    warehouse = str(empty_project / "warehouse")
     source = source_tables(pipeline, warehouse)
     times = [(1, 0, 0), (1, 1, 30), (1, 2, 15), (1, 3, 300), (2, 0, 1_440)]
     raw, latest = [], NOON
@@ -97,7 +82,7 @@ def flights(
     result = {"record_count": 3, "failed": []}
     correction = {**window(0), "correction": 1, "change": "changed", "old": result, "new": result}
     write_rows(tables.corrections, [{**correction, "cause": "[red]a file"}])
-    return Flights(tmp_path, pipeline, capfd, monkeypatch)
+    return Flights(empty_project, pipeline, command)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.spark_cases import PROPERTY
-from tests.support.windowed import Timed, WindowedCase, one_window, swept, windowed
+from tests.support.windowed import Timed, WindowedCase, one_window, windowed
 from windows_pipeline.aggregates import Function, UserAggregate
 from windows_pipeline.kernels.windows.arrays import WindowArrays
 
@@ -189,15 +189,3 @@ def test_a_result_of_another_type_names_aggregate_and_window() -> None:
     message = r"user_aggregate\(value\) returned \[1\], which is no bigint, in window 0"
     with pytest.raises(TypeError, match=message):
         one_window([1]).aggregated(user, "bigint")
-
-
-@PROPERTY
-@given(swept(VALUES))
-def test_a_group_begins_with_an_empty_accumulator(case: WindowedCase) -> None:
-    """No value of one key is in windows of another key."""
-    total = UserAggregate(
-        int, lambda a, v: a + v, lambda a, b: a + b, int, "bigint", lambda a, v: a - v
-    )
-    wanted = [sum(filter(None, values)) for values in in_order(case)]
-    assert case.aggregated(total, "bigint").to_pylist() == wanted
-    assert case.aggregated(replace(total, inverse=None), "bigint").to_pylist() == wanted

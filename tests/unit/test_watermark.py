@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.oracle.windows import (
-    Record,
-    SlidingDefinition,
     close_time_after,
     close_times_met,
 )
@@ -18,8 +16,9 @@ from tests.support.spark_cases import (
     EVERY_FUNCTION,
     FIRST_DAY,
     PROPERTY,
-    answer_from,
+    closings_of,
     day_of,
+    kernel_answer,
     log_of,
     look_back,
     reads_of,
@@ -97,41 +96,6 @@ def test_without_the_first_arrival_unit_there_is_no_timeline() -> None:
     assert look_back(timeline, [FIRST_DAY, day_of(1)], 20, 5) == []
 
 
-def test_the_slowest_active_source_partition_bounds_the_watermark() -> None:
-    """Rule A4: exactly `idle_after` behind is not idle; a resumed partition reopens nothing."""
-    rows: list[tuple[int, str | None, int | None]] = [
-        (0, "slow", 10),
-        (0, "fast", 50),
-        (1, "fast", 60),
-        (2, "slow", 30),
-        (3, "slow", 62),
-        (3, "fast", 70),
-    ]
-    assert watermark(scan(rows)) == [10, 10, 30, 62]
-    assert watermark(scan(rows, idle_after=50)) == [10, 10, 30, 62]
-    assert watermark(scan(rows, idle_after=40)) == [10, 60, 60, 62]
-    assert watermark(scan(rows, idle_after=0)) == [50, 60, 60, 70]
-    assert scan(rows).arrival_units[2].stream_time_before_ms == {"slow": 10, "fast": 60}
-
-
-def test_an_earlier_event_time_does_not_set_stream_time_back() -> None:
-    """Rule A2."""
-    timeline = scan([(0, "0", 50), (1, "0", 20), (2, "0", 60)])
-    assert watermark(timeline) == [50, 50, 60]
-    assert [arrival_unit.max_event_time_ms for arrival_unit in timeline.arrival_units] == [
-        50,
-        20,
-        60,
-    ]
-
-
-def test_before_any_record_nothing_is_closed() -> None:
-    """Rule A3: NEVER_MS less grace stays NEVER_MS."""
-    timeline = scan([(0, None, None), (1, "0", 5)])
-    assert watermark(timeline) == [NEVER_MS, 5]
-    assert (close_ms(NEVER_MS, 7), close_ms(5, 7)) == (NEVER_MS, -2)
-
-
 def test_look_back_skips_arrival_units_whose_records_are_too_early() -> None:
     """Day 4 closes at 100 - 5, so it reads the arrival units with a record at 95 - 20 or later."""
     timeline = scan([(0, "0", 74), (1, "0", 75), (2, "0", 20), (3, "0", 100), (4, "0", 101)])
@@ -171,28 +135,10 @@ def test_records_before_the_look_back_change_nothing(case: Arrivals) -> None:
     days = [arrival_unit.day for arrival_unit in timeline.arrival_units]
     every = [Read(computed, day, NEVER_MS) for computed in days for day in days if day <= computed]
     few = reads_of(case, timeline, range(case.arrival_units))
-    whole = answer_from(case, EVERY_FUNCTION, records_met(case, timeline, every))
-    part = answer_from(case, EVERY_FUNCTION, records_met(case, timeline, few))
+    closings = closings_of(timeline.arrival_units, case.definition.grace)
+    whole, part = (
+        kernel_answer(case.definition, closings, EVERY_FUNCTION, records_met(case, timeline, reads))
+        for reads in (every, few)
+    )
     assert texts(part.windows) == texts(whole.windows)
     assert sorted(part.late) == sorted(whole.late)
-
-
-def test_a_record_two_differences_before_the_close_time_matters() -> None:
-    """Rule A5: b's record at 80 makes [81, 91], which counts b's record at 90."""
-    records = [
-        Record(0, 0, 0, "b", 80, {"whole": 1, "real": None}),
-        Record(0, 0, 1, "a", 91, {"whole": 1, "real": None}),
-        Record(0, 0, 2, "b", 90, {"whole": 1, "real": None}),  # its left window is closed
-        Record(1, 0, 3, "a", 100, {"whole": 1, "real": None}),
-        Record(2, 0, 4, "a", 120, {"whole": 1, "real": None}),
-    ]
-    case = Arrivals(records, 3, SlidingDefinition(time_difference=10, grace=0))
-    timeline = timeline_of(case)
-    assert timeline.arrival_units[2].watermark_before_ms == 100
-    short = look_back(timeline, [day_of(2)], 19, 0)
-    answer = answer_from(case, {}, records_met(case, timeline, short))
-    assert [row.record.offset for row in answer.late] == [
-        2
-    ]  # wrong: a look-back of 19 is 1 ms too short
-    enough = reads_of(case, timeline, [2])
-    assert answer_from(case, {}, records_met(case, timeline, enough)).late == []

@@ -22,12 +22,9 @@ from tests.support.oracle.windows import (
 )
 from tests.support.pipeline_texts import load_text, of_definition
 from tests.support.strategies import (
+    OF_KIND,
     ArrivalsOf,
     arrivals_of,
-    forward_definitions,
-    session_definitions,
-    sliding_definitions,
-    time_definitions,
 )
 from tests.support.written_cases import EPOCH, FIRST_DAY, MS, write_case
 from tests.support.written_flights import FILTERED, NOON, OWN_KEY, flights
@@ -39,13 +36,6 @@ from windows_pipeline.query.records.definition_rows import DefinitionRows
 from windows_pipeline.query.records.window_records import records_of_window
 from windows_pipeline.query.tables.local import UnreadableTableError
 from windows_pipeline.storage.catalog import source_tables
-
-DEFINITIONS: dict[str, Any] = {
-    "sliding": sliding_definitions,
-    "hopping": time_definitions,
-    "forward": forward_definitions,
-    "session": session_definitions,
-}
 
 
 def found(
@@ -66,13 +56,13 @@ def found(
     return rows
 
 
-@pytest.mark.parametrize("kind", DEFINITIONS)
+@pytest.mark.parametrize("kind", OF_KIND)
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_the_records_of_each_closed_window_are_the_oracles(kind: str, data: st.DataObject) -> None:
     """Rules A5, B5 and D2: late and partly late records, and sessions around closed ones."""
     case: ArrivalsOf[Any] = data.draw(
-        arrivals_of(DEFINITIONS[kind], source_partitions=2).filter(
+        arrivals_of(OF_KIND[kind], source_partitions=2).filter(
             lambda each: each.definition.idle_after is None
         )
     )

@@ -24,12 +24,9 @@ from tests.support.pipeline_texts import (
     of_kind,
 )
 from tests.support.strategies import (
+    OF_KIND,
     ArrivalsOf,
     arrivals_of,
-    forward_definitions,
-    session_definitions,
-    sliding_definitions,
-    time_definitions,
 )
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.config import Pipeline
@@ -180,15 +177,7 @@ def test_a_store_answers_as_a_list_in_memory(
         assert (got is not None) == ((key, at) in listed)
 
 
-DEFINITIONS: dict[str, Any] = {
-    "sliding": sliding_definitions,
-    "hopping": time_definitions,
-    "forward": forward_definitions,
-    "session": session_definitions,
-}
-
-
-@pytest.mark.parametrize("kind", DEFINITIONS)
+@pytest.mark.parametrize("kind", OF_KIND)
 @settings(max_examples=20, deadline=None)
 @given(st.data(), st.sampled_from((None, 2)), st.integers(0, 30), st.sampled_from((2, 1_000)))
 def test_current_windows_are_found_as_they_stand(
@@ -196,7 +185,7 @@ def test_current_windows_are_found_as_they_stand(
 ) -> None:
     """Rule E4, with open windows and versions of many days or micro-batches, in any file."""
     case: ArrivalsOf[Any] = data.draw(
-        arrivals_of(DEFINITIONS[kind], keys=("a", "b"), source_partitions=1)
+        arrivals_of(OF_KIND[kind], keys=("a", "b"), source_partitions=1)
     )
     definition = case.definition
     rows = keyed_windows(case.records, case.arrival_units, definition, {})
@@ -360,28 +349,6 @@ def test_sliding_windows_and_sessions_include_their_end(tmp_path: Path) -> None:
             ("JFK", 0)
         ]
         assert found(store.holding("JFK", instant(60) + MS)) == []
-
-
-def test_from_after_to_is_no_window(flights: Project) -> None:
-    write_rows(flights.final, [final_row(At("JFK", 0)), final_row(At("LGA", 0))])
-    store = flights.store()
-    assert found(store.fetch("JFK", instant(1), instant(0))) == []
-    assert found(store.fetch_keys("LGA", "JFK")) == []
-
-
-def test_find_sessions_takes_those_that_overlap(tmp_path: Path) -> None:
-    """Kafka's `findSessions`: the latest end at or after one bound, the start up to the other."""
-    flights = project(tmp_path, SESSIONS)
-    rows = [At("a", 0, length=10), At("a", 80, length=0), At("a", 200, length=30), At("b", 0)]
-    write_rows(flights.final, list(map(final_row, rows)))
-    store = flights.store()
-    assert found(store.sessions("a")) == [("a", 0), ("a", 80), ("a", 200)]
-    assert found(store.find_sessions("a", instant(10), instant(80))) == [("a", 0), ("a", 80)]
-    assert found(store.find_sessions("a", instant(10.1), instant(79.9))) == []
-    assert found(store.find_sessions("a", None, instant(80), newest_first=True)) == [
-        ("a", 80), ("a", 0)
-    ]  # fmt: skip
-    assert found(store.find_sessions("c")) == []
 
 
 @pytest.mark.parametrize(
