@@ -428,7 +428,7 @@ def test_flags_stand_above_guesses(project: NewProject) -> None:
         *("order_id", "received_at", "lines"),
     )
     (found,) = made.windows.values()
-    assert (found.spec.length_ms, found.grace) == (3_600_000, 7_200_000)  # type: ignore[union-attr]
+    assert (found.spec.length_ms, found.grace) == (3_600_000, 7_200_000)
 
 
 @pytest.mark.parametrize(
