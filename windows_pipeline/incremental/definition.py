@@ -63,12 +63,12 @@ class Definition:
     Attributes:
         pipeline: The pipeline.
         name: The definition's name.
-        of_settings: How records are cut into shards, by the settings.
+        base_tuning: How records are cut into shards, by the settings.
     """
 
     pipeline: Pipeline
     name: str
-    of_settings: Tuning = TUNING
+    base_tuning: Tuning = TUNING
 
     @property
     def windows(self) -> Windows:
@@ -89,9 +89,9 @@ class Definition:
     def tuning(self) -> Tuning:
         """How records are cut into shards: with one key for all records, into smaller shards."""
         if self.source.key_columns:
-            return self.of_settings
-        least = min(self.of_settings.least_shard_look_backs, _LEAST_LOOK_BACKS)
-        return replace(self.of_settings, least_shard_look_backs=least, one_key=True)
+            return self.base_tuning
+        least = min(self.base_tuning.least_shard_look_backs, _LEAST_LOOK_BACKS)
+        return replace(self.base_tuning, least_shard_look_backs=least, one_key=True)
 
     @cached_property
     def aggregates(self) -> BoundAggregates:
