@@ -216,7 +216,7 @@ class RawEventsJob:
             "rejected_records": rejected,
             "quarantined_files": quarantine_rows(ordered.sparkSession, listed),
             "arrival_log": cache_rows(logged.withColumns(of_no_stream)),
-            "landed_files": _with_counts(read, ordered),
+            "_landed_files": _with_counts(read, ordered),
         }
 
     def _is_streamed(self, log: ArrivalLog) -> bool:
@@ -337,8 +337,8 @@ class RawEventsJob:
         left_out = {row["file"] for row in listed}
         files = [file for file in landed_files(self.landing, days) if str(file) not in left_out]
         landed = read_landed(spark, self.pipeline.source, self.landing, files)
-        if "landed_files" in rows:  # published rows have been compared
-            landed = landed.join(rows["landed_files"], ["arrival_unit", "file"], "left_semi")
+        if "_landed_files" in rows:  # published rows have been compared
+            landed = landed.join(rows["_landed_files"], ["arrival_unit", "file"], "left_semi")
         return landed.groupBy("arrival_unit").agg(F.count("*").alias("landed"))
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
