@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cached_property
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
@@ -50,7 +51,7 @@ class WindowsJob:
         """The definition."""
         return self.pipeline.windows[self.windows_name]
 
-    @property
+    @cached_property
     def definition(self) -> Definition:
         """The definition, which computes the rows."""
         return Definition(self.pipeline, self.windows_name, self.settings.tuning)
