@@ -4,7 +4,8 @@ import sys
 from importlib.util import find_spec
 
 _OF_THE_EXTRA = (
-    *("delta", "deltalake", "duckdb", "great_expectations", "pydantic", "rich", "typer", "yaml"),
+    *("delta", "deltalake", "duckdb", "great_expectations", "markdown_it", "pydantic", "rich"),
+    *("typer", "yaml"),
 )
 
 
