@@ -79,7 +79,7 @@ class Side:
         """Starts a process that runs commands one after the other; maybe in a group of its own."""
         found = yaml.safe_load((self.code / "settings.yaml").read_text()) | self.settings
         found |= {"pipelines": "pipelines", "landing": ".", "dagster_home": None}
-        found["warehouse"] = found["warehouse"].replace("file:", f"file:{self.folder}/")
+        found["warehouse"] = found["warehouse"].replace("file:", f"file://{self.folder}/")
         (self.folder / "settings.yaml").write_text(yaml.safe_dump(found))
         environment = {**os.environ, "PYTHONPATH": str(self.code)}
         environment.pop(SETTINGS_VARIABLE, None)

@@ -7,8 +7,10 @@ import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -18,7 +20,7 @@ from pydantic import (
 )
 
 from windows_pipeline.settings_problems import report
-from windows_pipeline.text.locations import resolve, use_storage_options
+from windows_pipeline.text.locations import resolve, use_storage_options, whole_location
 from windows_pipeline.text.problems import ConfigError, RefusedError
 from windows_pipeline.text.references import ReferringText, refers, resolved
 from windows_pipeline.text.yaml_text import read_yaml
@@ -108,9 +110,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    warehouse: str
+    warehouse: Annotated[str, AfterValidator(whole_location)]
     pipelines: Path
-    landing: str
+    landing: Annotated[str, AfterValidator(whole_location)]
     storage_options: dict[str, ReferringText] | None = None
     arrival_ranges: PositiveInt | None = None
     dagster_home: Path | None = None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of
 from windows_pipeline.cli.main import main
@@ -93,6 +94,19 @@ def test_an_error_names_settings_that_are_a_device_or_do_not_exist(
         with pytest.raises(SettingsError) as refused:
             load_settings(tmp_path)
         assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("field", ["warehouse", "landing"])
+def test_a_location_with_one_slash_after_its_scheme_is_no_folder_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    settings = {"warehouse": "w", "landing": ".", "pipelines": ".", "spark": {}}
+    file = tmp_path / "settings.yaml"
+    file.write_text(yaml.safe_dump({**settings, field: "file:/tables"}))
+    monkeypatch.delenv(SETTINGS_VARIABLE, raising=False)
+    with pytest.raises(SettingsError, match=f": {field}: .*; write 'file:///tables'") as refused:
+        load_settings(tmp_path)
+    assert len(str(refused.value).splitlines()) == 1
 
 
 def test_a_link_to_a_pipeline_is_read(tmp_path: Path) -> None:

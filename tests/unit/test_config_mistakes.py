@@ -16,6 +16,7 @@ BROKEN = [
     ("name: flights", "name: ../flights", "name", "../flights", "use a-z, 0-9 and _"),
     ("format: jsonl", "format: xml", "source.format", "xml", "use 'csv', 'jsonl', 'parquet',"),
     ("path: data/flights  ", "path: ''  ", "source.path", "", "is empty; write a text that is no"),
+    ("path: data/flights  ", "path: s3a:/b  ", "source.path", "s3a:/b", "write 's3a:///b'"),
     ("flight: bigint", "flight: int", "source.columns.flight", "int", "use 'string', 'bigint'"),
     ("flight: bigint", "flight: decimal", "source.columns.flight", "decimal", "'decimal(12,2)'"),
     ("flight: bigint", "flight: decimal(39,2)", "source.columns.flight", "decimal(39,2)", "38"),

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, PositiveInt, StrictBool, field_serializer, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PositiveInt,
+    StrictBool,
+    field_serializer,
+    model_validator,
+)
 
 from windows_pipeline.config.columns.key import Key, key_columns
 from windows_pipeline.config.columns.long_form import (
@@ -31,6 +38,7 @@ from windows_pipeline.config.fields import (
     Text,
 )
 from windows_pipeline.config.strict import Strict, refuse
+from windows_pipeline.text.locations import whole_location
 from windows_pipeline.text.problems import Problem, listed, nearest
 from windows_pipeline.text.references import KEEPS_REFERENCES, ReferringText, resolved
 
@@ -127,7 +135,7 @@ class Source(Strict):
         keep_rejected_text: Whether rejected_records has the original text of each record.
     """
 
-    path: Annotated[Text, KEEPS_REFERENCES] | None = None
+    path: Annotated[Text, AfterValidator(whole_location), KEEPS_REFERENCES] | None = None
     format: Literal["csv", "jsonl", "parquet", "delta", "kafka"]
     kafka: Topic | None = None
     stream: bool = False

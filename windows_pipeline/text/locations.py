@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from windows_pipeline.text.references import resolved
 
+_ONE_SLASH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/(?!/)")
 _options: dict[str, Mapping[str, str]] = {}
 """The storage options of this process, by the URI that they are for."""
+
+
+def whole_location(location: str) -> str:
+    """Returns a location, which is no local path that begins like a URI.
+
+    Raises:
+        ValueError: One slash follows its scheme: `file:/tables` would be a folder of that name.
+    """
+    scheme = _ONE_SLASH.match(location)
+    if scheme is None:
+        return location
+    whole = f"{scheme[1]}:///{location[scheme.end() :]}"
+    raise ValueError(f"{location!r} has one slash after {scheme[1]}:; write {whole!r}")
 
 
 def resolve(location: str, base: str | Path) -> str:
