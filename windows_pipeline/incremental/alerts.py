@@ -123,6 +123,12 @@ def with_severity_until(
     return _with_episode_ms(alerts, "episode_start", until, name, severity)
 
 
+def never_corrected(rows: DataFrame) -> DataFrame:
+    """Adds `correction` and `retracted_by` to alerts or notifications, both null (rule E1)."""
+    null = F.lit(None).cast("bigint")
+    return rows.withColumns({"correction": null, "retracted_by": null})
+
+
 def standing(alerts: DataFrame) -> DataFrame:
     """Filters out the alerts that a correction retracted (rule E1)."""
     return alerts.where(F.col("retracted_by").isNull())

@@ -20,7 +20,12 @@ from windows_pipeline.config import BoundAggregates, Pipeline, Source, Windows
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
 from windows_pipeline.engine.record_shards import in_record_shards
 from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
-from windows_pipeline.incremental.alerts import RuleSql, broken_rules, with_episodes
+from windows_pipeline.incremental.alerts import (
+    RuleSql,
+    broken_rules,
+    never_corrected,
+    with_episodes,
+)
 from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.definition_records import definition_records, passing
 from windows_pipeline.incremental.early_warnings import early_warnings
@@ -254,9 +259,7 @@ class Definition:
             is_new,
             closed_days,
         )
-        null = F.lit(None).cast("bigint")
-        rows = events.withColumns({"correction": null, "retracted_by": null})
-        return with_ids(rows, self.pipeline.name, self.name, self.window)
+        return with_ids(never_corrected(events), self.pipeline.name, self.name, self.window)
 
     def corrected_notifications(
         self, stored: DataFrame, computed: DataFrame, number: int
@@ -285,7 +288,7 @@ class Definition:
 
         If there are rules, earlier firings of the same windows are returned, too: a window's
         warning belongs to its first firing that breaks the rule. If a function takes the records
-        of panes, these are returned, too; `firings` leaves them out.
+        of panes, these are returned, too; `firing_rows` leaves them out.
 
         Returns:
             Firings with the columns of the table, and `_is_new`.

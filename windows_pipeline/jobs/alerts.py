@@ -21,7 +21,7 @@ from windows_pipeline.checks.table_rules import (
 )
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental import silences
-from windows_pipeline.incremental.alerts import standing
+from windows_pipeline.incremental.alerts import never_corrected, standing
 from windows_pipeline.incremental.arrival_units import arrival_units_frame
 from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.definition_records import passing
@@ -112,10 +112,8 @@ class AlertsJob(WindowsJob):
             episodes.append(definition.episodes(joined, run, closed))
             if notifies:
                 happened.append(definition.notifications(joined, in_arrival_units(run), closed))
-        null = F.lit(None).cast("bigint")
-        never_corrected = {"correction": null, "retracted_by": null}
         rows = {
-            "alerts": reduce(DataFrame.unionByName, alerts).withColumns(never_corrected),
+            "alerts": never_corrected(reduce(DataFrame.unionByName, alerts)),
             "episodes": reduce(DataFrame.unionByName, episodes),
         }
         if notifies:
@@ -158,7 +156,7 @@ class AlertsJob(WindowsJob):
             ),
         ]
         if self.notifications is not None:
-            spec, window = self.windows.spec, self.windows.window_key[1:]
+            spec, window = self.windows.spec, self.definition.window
             arrival_units = arrival_units_frame(spark, self.arrivals(log), days)
             closings = arrival_units.select("arrival_unit", "_close_before_ms")
             events = rows["notifications"]

@@ -16,7 +16,7 @@ from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_i
 from windows_pipeline.engine.literals import coarse_from_ms, literal
 from windows_pipeline.engine.windows import PARTLY_LATE
 from windows_pipeline.incremental.aggregated_values import REASONS
-from windows_pipeline.incremental.alerts import standing
+from windows_pipeline.incremental.alerts import never_corrected, standing
 from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.records import records_to_read
@@ -335,9 +335,8 @@ class BatchWindows:
 
     def _alerts(self, breaking: DataFrame) -> DataFrame:
         """The alerts of closed windows that break rules, with episodes that may begin earlier."""
-        null = F.lit(None).cast("bigint")
         joined = self._with_earlier_alerts(breaking).where(~self._is_earlier)
-        return joined.withColumns({"correction": null, "retracted_by": null})
+        return never_corrected(joined)
 
     def _episodes(self, breaking: DataFrame, closed: DataFrame) -> BatchEpisodes:
         """The episodes of these alerts and of earlier alerts."""
