@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 
 import typer
 from pyspark.sql import SparkSession
@@ -69,8 +70,14 @@ def recording(
             _record(pipeline, settings, spark, done)
 
 
+@cache
+def _recorders() -> tuple[EntryPoint, ...]:
+    """The entry points, looked for once: a stream that goes on records each micro-batch."""
+    return tuple(entry_points(group="windows_pipeline.recorders"))
+
+
 def _record(pipeline: Pipeline, settings: Settings, spark: SparkSession, done: Done) -> None:
-    for point in entry_points(group="windows_pipeline.recorders"):
+    for point in _recorders():
         try:
             point.load()(pipeline, settings, spark, **vars(done))
         except Exception as error:  # noqa: BLE001  of a service that is not this command's

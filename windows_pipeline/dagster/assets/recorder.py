@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import dagster as dg
@@ -60,9 +61,7 @@ def record(
     named = os.environ.get("DAGSTER_HOME") or settings.dagster_home
     if named is None or not (Path(named) / "dagster.yaml").is_file():
         return
-    # `DagsterInstance.get` takes the folder from nowhere else.
-    os.environ["DAGSTER_HOME"] = str(Path(named).resolve())
-    instance = dg.DagsterInstance.get()
+    instance = _instance(str(Path(named).resolve()))
     of = ResultEvents(pipeline, settings, spark, instance)
     events: list[Event] = []
     did = []
@@ -83,6 +82,14 @@ def record(
         did.append(f"{micro_batches}, {days_text(days)}")
     if events or failure is not None:
         _store(instance, pipeline.name, command, did, events, failure)
+
+
+@lru_cache(maxsize=1)
+def _instance(home: str) -> dg.DagsterInstance:
+    """The instance of a folder, opened once: a stream that goes on records each micro-batch."""
+    # `DagsterInstance.get` takes the folder from nowhere else.
+    os.environ["DAGSTER_HOME"] = home
+    return dg.DagsterInstance.get()
 
 
 def _outcome(corrected: CorrectionResult) -> str:
