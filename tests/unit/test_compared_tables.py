@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,16 @@ BEFORE: dict[str, list[Any]] = {"key": ["a", "b"], "sum": [0.0, 2.0], "stream": 
 SENT = {"id": "1", "target": "people", "at": "now"}
 
 
-def project(folder: Path, rows: dict[str, list[Any]], name: str, *sent: dict[str, str]) -> Path:
-    table = folder / "warehouse" / "p" / "w" / name
-    write_deltalake(table, pa.table(rows))
+def project(
+    folder: Path,
+    rows: dict[str, list[Any]],
+    name: str,
+    *sent: dict[str, str],
+    windows: Sequence[str] = ("a",),
+) -> Path:
+    tables = folder / "warehouse" / "p" / "w"
+    write_deltalake(tables / name, pa.table(rows))
+    write_deltalake(tables / "final_windows", pa.table({"key": windows}))
     lines = "".join(f"{json.dumps(one)}\n" for one in (SENT, *sent))
     (folder / "warehouse" / "p" / "_delivered.jsonl").write_text(lines)
     return folder
@@ -50,10 +58,17 @@ def test_names_that_changed_on_purpose_are_named_and_a_message_sent_twice_is_fou
     tmp_path: Path,
 ) -> None:
     before = project(tmp_path / "before", BEFORE, "log")
-    renamed = {"name": BEFORE["key"], "sum": BEFORE["sum"]}
+    renamed = {"key": BEFORE["key"], "total": BEFORE["sum"]}
     after = project(tmp_path / "after", renamed, "arrivals", SENT | {"at": "later"})
     apart = {"stream": "gone", "at": "a time"}
     plain = [*Comparison(apart, {}).differing(before, after)]
     assert plain[:2] == ["p/w/arrivals: only after", "p/w/log: only before"]
-    named = [*Comparison(apart, {"log": "arrivals", "key": "name"}).differing(before, after)]
+    named = [*Comparison(apart, {"log": "arrivals", "sum": "total"}).differing(before, after)]
     assert [text.split(":")[0] for text in named] == ["only after", "twice"]
+
+
+def test_two_projects_without_a_final_window_are_not_equal(tmp_path: Path) -> None:
+    """Two runs that computed nothing agree in all that they have."""
+    comparison = Comparison({"stream": "random"}, {})
+    sides = [project(tmp_path / one, BEFORE, "log", windows=[]) for one in ("before", "after")]
+    assert [*comparison.differing(*sides)] == ["no final window has a row"]
