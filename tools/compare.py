@@ -55,7 +55,10 @@ for call in json.loads(sys.argv[1]):
 """Runs commands in one process, so that one JVM for all of them starts once."""
 _SMALL: dict[str, Any] = {"warehouse": "warehouse"}
 _LARGE = {"warehouse": "file:warehouse", "small_batches": {}, "keep_plans": True}
-"""Few records are computed as many are, by compiled plans, and by a URI only Spark writes."""
+"""Few records are computed as many are, by compiled plans; by a URI only Spark writes.
+
+Nothing is sent: the log of deliveries has to be a local folder.
+"""
 _ROW_KINDS: dict[str, dict[str, object]] = {
     "around": {"kind": "slide_rows", "preceding": "10 ms", "following": "4 ms"},
     "visits": {"kind": "session_rows", "gap": "4 ms"},
@@ -233,7 +236,7 @@ def parts(last: str) -> dict[str, Part]:
     return {
         "year": Part([land_flights(last), call(f"run flights --from {first_days[0]} --to {last}")]),
         "days": Part([land_flights(first_days[-1]), call(*flights)]),
-        "large": Part([land_kinds(), whole, send, *again, send], settings=_LARGE),
+        "large": Part([land_kinds(), whole, *again], settings=_LARGE),
         "kinds": Part([land_kinds(), whole, send, *again, *grace, send]),
         "stream": Part([land_kinds(**stream), *killed, *follow]),
         "next_day": Part([*begun, arrived, each("run NAME"), send, *again, send], len(begun)),
