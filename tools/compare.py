@@ -54,10 +54,10 @@ for call in json.loads(sys.argv[1]):
 """
 """Runs commands in one process, so that one JVM for all of them starts once."""
 _SMALL: dict[str, Any] = {"warehouse": "warehouse"}
-_LARGE = {"warehouse": "file:warehouse", "small_batches": {}, "keep_plans": True}
-"""Few records are computed as many are, by compiled plans; by a URI only Spark writes.
+_LARGE = {"warehouse": "warehouse^", "small_batches": {}, "keep_plans": True}
+"""Few records are computed as many are, by compiled plans, in a folder that only Spark writes.
 
-Nothing is sent: the log of deliveries has to be a local folder.
+Nothing is sent, as `notify` reads its log of deliveries without Spark.
 """
 _ROW_KINDS: dict[str, dict[str, object]] = {
     "around": {"kind": "slide_rows", "preceding": "10 ms", "following": "4 ms"},
@@ -82,7 +82,6 @@ class Side:
         """Starts a process that runs commands one after the other; maybe in a group of its own."""
         found = yaml.safe_load((self.code / "settings.yaml").read_text()) | self.settings
         found |= {"pipelines": "pipelines", "landing": ".", "dagster_home": None}
-        found["warehouse"] = found["warehouse"].replace("file:", f"file://{self.folder}/")
         (self.folder / "settings.yaml").write_text(yaml.safe_dump(found))
         environment = {**os.environ, "PYTHONPATH": str(self.code)}
         environment.pop(SETTINGS_VARIABLE, None)
@@ -254,6 +253,8 @@ def run(part: Part, before: Path, work: Path) -> list[Side]:
             side.code = before if number < part.of_before else code
             step(side)
         side.folder = side.folder.rename(work / name)
+        warehouse = side.folder / part.settings["warehouse"]
+        warehouse.rename(side.folder / "warehouse")
         sides.append(side)
     return sides
 
