@@ -21,7 +21,7 @@ from benchmarks.live_peer import start_peer
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import window_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming.micro_batch import BatchResult
 from windows_pipeline.streaming.query import run_stream
 
@@ -68,7 +68,7 @@ def throughput(
         seconds = taken.done_at[-1] - taken.done_at[0]
         _console.print(f"{sum(taken.records[1:]) / seconds:,.0f} records/s")
         if peer:
-            final = window_tables(pipeline, "sliding", settings.warehouse).final_windows
+            final = tables_of(pipeline, settings.warehouse).of("sliding").final_windows
             _measure_peer(landing, files, final.read(spark))
 
     _with_stream("throughput", files, measure)

@@ -36,7 +36,7 @@ from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.query import WindowStore
 from windows_pipeline.settings import load_settings
-from windows_pipeline.storage.catalog import TableSpec, window_tables
+from windows_pipeline.storage.catalog import TableSpec, specs_of
 
 _FIRST = date(2026, 1, 1)
 _DAY_MS = 86_400_000
@@ -96,7 +96,7 @@ def _ways(
     pipeline: Pipeline, warehouse: str, days: int
 ) -> Iterator[tuple[str, Callable[[Random], int]]]:
     """Each way: its name, and what asks for a random key and hour and returns the rows found."""
-    spec = window_tables(pipeline, "w", warehouse).final_windows
+    spec = specs_of(pipeline, warehouse).of("w").final_windows
     final = WindowStore(pipeline, "w", warehouse)
     current = WindowStore(pipeline, "w", warehouse, "current")
     dataset = DeltaTable(spec.location).to_pyarrow_dataset()
@@ -171,7 +171,7 @@ def _times(ask: Callable[[Random], int], queries: int) -> tuple[float, float, fl
 
 def _write(pipeline: Pipeline, warehouse: str, size_ms: int, days: int, batches: int) -> int:
     """Writes final_windows, and the last day of keyed_windows; returns the windows of the first."""
-    tables = window_tables(pipeline, "w", warehouse)
+    tables = specs_of(pipeline, warehouse).of("w")
     row_count = 0
     for number in range(days - 1):
         starts = np.arange(0, _DAY_MS, size_ms) + _START_MS + number * _DAY_MS

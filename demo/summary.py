@@ -15,7 +15,7 @@ from rich.table import Table as Grid
 
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.settings import Settings, load_settings
-from windows_pipeline.storage.tables import source_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 
 _ROOT = Path(__file__).parent.parent
 _NEW_YORK = ZoneInfo("America/New_York")
@@ -45,10 +45,10 @@ def print_summary(
     if settings is None:
         settings = load_settings(root)
     pipeline = load_pipeline(settings.pipelines / "flights.yaml")
-    source = source_tables(pipeline, settings.warehouse)
-    windows = window_tables(pipeline, "hourly", settings.warehouse)
+    source = tables_of(pipeline, settings.warehouse)
+    windows = source.of("hourly")
     rows = Grid("table", "rows", "a row", box=box.SIMPLE, title="The tables")
-    for table in (*source.all, *vars(windows).values()):
+    for table in (*source.of_source, *windows.of_every_definition):
         rows.add_row(table.name, f"{table.count(spark):,}", table.description)
     console.print(rows)
     console.print(_worst(windows.episodes.read(spark)))

@@ -22,7 +22,7 @@ from tests.browser.waiting import wait_until
 from tests.support.pipelines import DERIVED, SELECTED, Project, day
 from tests.support.stored_rows import named_rows
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import firing_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 
 OF_SOURCE = ("raw_events", "rejected_records", "arrival_log")
 WITH_RULES = ("raw_events", "hourly/keyed_windows", "hourly/final_windows", "hourly/firings")
@@ -35,9 +35,8 @@ _FILLED_S = 240
 
 def of_firings(project: Project) -> list[Table]:
     """The tables firings and early_warnings."""
-    tables = firing_tables(project.pipeline, "hourly", project.settings.warehouse)
-    assert tables is not None
-    return tables.all
+    tables = tables_of(project.pipeline, project.settings.warehouse).of("hourly")
+    return tables.of_firings
 
 
 def landed(project: Project, of_day: date) -> list[dict[str, Any]]:
@@ -243,8 +242,8 @@ def instance_knows_the_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -
     with dg.DagsterInstance.from_config(str(home)) as instance:
         runs = [run for run in instance.get_runs() if run.asset_selection]
         assert [run.status for run in runs] == [dg.DagsterRunStatus.SUCCESS] * 2
-        of_windows = [*vars(project.windows).values(), *of_firings(project)]
-        for table in [*project.source.all, *of_windows]:
+        of_windows = [*project.windows.of_every_definition, *of_firings(project)]
+        for table in [*project.source.of_source, *of_windows]:
             key = dg.AssetKey(table.name.split("/"))
             with_rows = {str(row["arrival_unit"]) for row in named_rows(table, ["arrival_unit"])}
             is_main = key.path[-1] in {*SELECTED, "firings"}
@@ -309,7 +308,7 @@ def test_a_new_definition_is_filled_by_automation_conditions(
     pages.reload_definitions()
     pages.open_sensor("flights_automation")
     pages.switch(on=True)
-    tables = window_tables(three_days.pipeline, "hours", three_days.settings.warehouse)
+    tables = tables_of(three_days.pipeline, three_days.settings.warehouse).of("hours")
     wait_until(lambda: Path(tables.alerts.location).is_dir(), _FILLED_S, "the alerts of hours")
     pages.open_sensor("flights_automation")
     pages.switch(on=False)

@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from tests.support.pipelines import ROOT
 from windows_pipeline.compat.local_frame import arrow_schema, small_frame
 from windows_pipeline.config import load_pipeline
-from windows_pipeline.storage.tables import all_tables
+from windows_pipeline.storage.tables import tables_of
 
 SCHEMA = (
     "arrival_unit date, at timestamp, n bigint, few int, text string, real double, "
@@ -49,7 +49,7 @@ def test_values_and_nulls(spark: SparkSession) -> None:
 
 def test_every_table_can_be_empty(spark: SparkSession) -> None:
     declared = load_pipeline(ROOT / "pipelines" / "flights.yaml")
-    for table in all_tables(declared, "warehouse"):
+    for table in tables_of(declared, "warehouse").written:
         frame = small_frame(spark, [], table.schema)
         assert frame.schema == table.schema
         assert frame.collect() == []

@@ -23,7 +23,7 @@ class Automated:
         self.project, self.instance = project, instance
         self.definitions = build_definitions(project.settings)
         self.cursor: Any = None
-        tables = vars(project.windows)
+        tables = project.tables_by_name
         self.tables = {asset_key(tables[name]) for name in SELECTED if name in tables}
 
     def tick(self) -> set[int]:

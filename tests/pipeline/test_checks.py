@@ -200,7 +200,7 @@ def test_each_check_finds_its_broken_row(
     """By days; in a stream those of the steps that read its arrival log otherwise."""
     whole: Project = request.getfixturevalue(made)
     project = whole.copy(tmp_path / "broken", derived=True)
-    tables = {**vars(project.source), **vars(project.windows)}
+    tables = project.tables_by_name
     breaks = [how for how in BREAKS if how.step == step]
     rows: dict[int, Row] = {}
     for name in dict.fromkeys(how.table for how in breaks):

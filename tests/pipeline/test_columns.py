@@ -28,7 +28,7 @@ from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import DefinitionChangedError
-from windows_pipeline.storage.tables import all_tables, source_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
 
 DAYS = [date(2026, 3, 7), date(2026, 3, 8), date(2026, 3, 9)]
@@ -144,7 +144,7 @@ def rows(pipeline: Pipeline, settings: Settings) -> dict[str, list[str]]:
     left_out = (*of_log, "currency", "card")
     return {
         table.name: texts(stored_rows(table, *left_out))
-        for table in all_tables(pipeline, settings.warehouse)
+        for table in tables_of(pipeline, settings.warehouse).written
         if not table.name.endswith("rejected_records")
     }
 
@@ -196,7 +196,7 @@ def test_days_in_any_order_and_a_rebuild_equal_plain_records(
     land(tmp_path, plain=False)
     run_days(spark, pipeline, own, [DAYS[2]], [DAYS[0]], [DAYS[1]])
     assert rows(pipeline, own) == expected
-    rejected = named_rows(source_tables(pipeline, own.warehouse).rejected_records)
+    rejected = named_rows(tables_of(pipeline, own.warehouse).rejected_records)
     reasons = sorted(row["reason"] for row in rejected)
     lost = [means for day in DAYS for _, means in records(day)].count(None)
     assert len(reasons) == lost
@@ -248,7 +248,7 @@ def test_a_delta_table_has_the_values_of_plain_records(
     table = pa.Table.from_pylist([found for found, _ in both])
     write_deltalake(tmp_path / "table", table)
     run_stream(spark, pipeline, own)
-    raw = named_rows(source_tables(pipeline, own.warehouse).raw_events)
+    raw = named_rows(tables_of(pipeline, own.warehouse).raw_events)
     assert sorted(
         (row["key"], row["event_time"].isoformat(), row["cents"], row["total"]) for row in raw
     ) == sorted(

@@ -31,6 +31,7 @@ from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import tables_of
 
 ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]
 WINDOW = ("arrival_unit", "key", "window_start", "window_end")
@@ -267,7 +268,8 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
 ) -> None:
     project = full_run.copy(tmp_path / "grace", derived=True)
     project.declare(grace=LONGER_GRACE)
-    own = project.windows.before_correction()
+    of_pipeline = tables_of(project.pipeline, project.settings.warehouse, grace_may_differ=True)
+    own = of_pipeline.of("hourly")
     before = by_window(own.final_windows.read(spark))
     late_before = own.late_records.read(spark).count()
     versions = (own.final_windows.version(spark), own.alerts.version(spark))

@@ -69,7 +69,7 @@ def not_ingested(full_run: Project, folder: Path) -> Project:
 
 
 def raw_rows(project: Project) -> dict[str, list[str]]:
-    return {table.name: texts(stored_rows(table)) for table in project.source.all}
+    return {table.name: texts(stored_rows(table)) for table in project.source.of_source}
 
 
 def test_a_missing_raw_day_blocks_later_days_which_then_run_backwards(
@@ -132,7 +132,7 @@ def assert_metadata_matches_tables(
         for one in materializations(result)
     }
     source = project.source
-    of_source: list[Table] = source.all
+    of_source: list[Table] = source.of_source
     derived: list[Table] = [getattr(project.windows, name) for name in DERIVED]
     rows = {
         table.name: Counter(row[0] for row in stored_rows(table)) for table in of_source + derived

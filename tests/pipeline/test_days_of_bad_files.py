@@ -55,7 +55,7 @@ def bad_and_mended(kind: str) -> tuple[bytes, bytes]:
 
 
 def days_of(project: SmallProject, name: str) -> list[int]:
-    tables = {**vars(project.source), **vars(project.windows)}
+    tables = project.tables_by_name
     return sorted({row["arrival_unit"].day for row in named_rows(tables[name])})
 
 

@@ -17,7 +17,7 @@ from windows_pipeline.dagster import asset_key, range_tags
 from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_days
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import source_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
         )
     assert result.success
     pipeline = load_pipeline(carriers.folder / "pipelines" / "carriers.yaml")
-    raw = source_tables(pipeline, carriers.settings.warehouse).raw_events.read(spark)
+    raw = tables_of(pipeline, carriers.settings.warehouse).raw_events.read(spark)
     assert {row.key for row in raw.select("key").distinct().collect()} == {"EWR", "JFK", "LGA"}
-    tables = window_tables(pipeline, "carrier_three_hours", carriers.settings.warehouse)
+    tables = tables_of(pipeline, carriers.settings.warehouse).of("carrier_three_hours")
     final = tables.final_windows.read(spark)
     assert {"UA", "DL", "AA"} <= {row.key for row in final.select("key").distinct().collect()}
     # It keeps closed windows only.

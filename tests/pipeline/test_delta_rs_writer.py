@@ -14,22 +14,25 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.support.pipeline_texts import PIPELINES
 from tests.support.pipelines import Project, day
 from tests.support.spark import forget_delta_logs, spark_bytes
 from tests.support.spark_cases import texts
 from tests.support.streams import writer_of
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured
+from windows_pipeline.config import load_pipeline
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage import delta_rs
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.storage.gathered import gather
-from windows_pipeline.storage.schemas import arrival_log_columns
 from windows_pipeline.storage.spark_schema import spark_schema
 from windows_pipeline.storage.table import Table
 
 DAYS = [date(2026, 11, 1) + timedelta(days=number) for number in range(4)]
 CHECKPOINTS = {"spark.databricks.delta.properties.defaults.checkpointInterval": "4"}
-SCHEMA = spark_schema(arrival_log_columns())
+COLUMNS = specs_of(load_pipeline(PIPELINES / "flights.yaml"), "").arrival_log.columns
+SCHEMA = spark_schema(COLUMNS)
 TABLES = ("keyed_windows", "final_windows")
 Step = Callable[[Table, SparkSession], object]
 
@@ -59,7 +62,7 @@ def for_spark_alone(table: Table) -> Table:
 def table_in(folder: Path, *, partitioned: bool) -> Table:
     location = str(folder / "a b" / "t*{x}")
     return Table(
-        "numbers/log", "Rows.", location, arrival_log_columns(), ("max_event_time",),
+        "numbers/log", "Rows.", location, COLUMNS, ("max_event_time",),
         {"a": "hourly 'x' \"y\""},
         change_feed=True, partitioned=partitioned,
     )  # fmt: skip

@@ -76,7 +76,7 @@ def test_no_line_is_broken_or_cut(full_run: Project, printed: list[str]) -> None
     assert [line for line in printed if len(line) > WIDTH and PROGRAM not in line] == []
     text = "\n".join(printed)
     assert "…" not in text
-    for table in (*full_run.source.all, *vars(full_run.windows).values()):
+    for table in (*full_run.source.of_source, *full_run.windows.of_every_definition):
         rows = f"{len(stored_rows(table)):,}"
         assert re.search(rf"^ *{table.name} +{rows} +\S", text, re.MULTILINE), table.name
 

@@ -22,7 +22,7 @@ from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import source_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 
 FIRST_DAY = date(2026, 11, 1)
 
@@ -63,7 +63,7 @@ def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
         ]
         (folder / "records.jsonl").write_text("\n".join(lines))
     jobs = [RawEventsJob(pipeline, own), *window_jobs(pipeline, "sums", own)]
-    tables = window_tables(pipeline, "sums", own.warehouse)
+    tables = tables_of(pipeline, own.warehouse).of("sums")
 
     def run(some: Sequence[date]) -> tuple[list[str], list[str]]:
         for job in jobs:
@@ -110,7 +110,7 @@ def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
             for arrival_unit in range(len(days))
         )
     ]
-    log = source_tables(pipeline, own.warehouse).arrival_log
+    log = tables_of(pipeline, own.warehouse).arrival_log
     assert stored(log) == dict(zip(days, decided, strict=True))
     # A missing day decides on nothing, nor does a later one; once it is in, both do.
     log.withdraw(spark, days[:1])

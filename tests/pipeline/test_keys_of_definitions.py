@@ -52,7 +52,7 @@ from windows_pipeline.query import WindowStore
 from windows_pipeline.query.records.spark_filter import spark_filter
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.maintenance import maintain
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import run_stream
 
 SHOPS = ("x", "y", None, "x")
@@ -319,7 +319,7 @@ def require_the_oracles(
     ]  # fmt: skip
     assert sorted(map(repr, alerts)) == sorted(repr(tuple(alert[:5])) for alert in raised)
     if kind == "hops":
-        require_the_oracles_firings(ran.fires(name).firings.read(spark).collect(), own)
+        require_the_oracles_firings(ran.tables(name).firings.read(spark).collect(), own)
 
 
 def require_the_oracles_rows(
@@ -517,7 +517,7 @@ def test_a_source_may_have_a_key_of_several_columns(
     names = ("source_sessions", "part_slides", "all_slides")
     ran = declare(short_shards, tmp_path, names, key=["k", "shop"])
     published(spark, [RawEventsJob(ran.pipeline, ran.settings)], DAYS)
-    rejected = source_tables(ran.pipeline, ran.settings.warehouse).rejected_records.read(spark)
+    rejected = tables_of(ran.pipeline, ran.settings.warehouse).rejected_records.read(spark)
     without = [one for one in records() if shop(one) is None]
     assert [row.reason for row in rejected.collect()] == ["null_key"] * len(without)
     for name in names:

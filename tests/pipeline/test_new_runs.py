@@ -16,7 +16,7 @@ from tests.support.samples import csv_text, heartbeats, payments
 from tests.support.stored_rows import named_rows
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.settings import Settings, load_settings
-from windows_pipeline.storage.tables import source_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def test_a_sample_leads_to_alerts(
     assert (status, f"p: {count:,} records accepted, 0 rejected" in said) == (0, True), said
     pipeline = load_pipeline(folder / "pipelines" / "p.yaml")
     warehouse = load_settings(folder).warehouse
-    assert len(named_rows(source_tables(pipeline, warehouse).raw_events)) == count
+    assert len(named_rows(tables_of(pipeline, warehouse).raw_events)) == count
     (name,) = pipeline.windows
-    alerts = named_rows(window_tables(pipeline, name, warehouse).alerts)
+    alerts = named_rows(tables_of(pipeline, warehouse).of(name).alerts)
     assert {alert["rule"] for alert in alerts} == {rule}
 
 

@@ -21,7 +21,7 @@ from windows_pipeline.dagster import build_definitions
 from windows_pipeline.jobs import published_days
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import notifications
+from windows_pipeline.storage.tables import tables_of
 
 SLIDES = {
     "kind": "sliding",
@@ -77,7 +77,7 @@ class Damage(NamedTuple):
 
 
 def table_of(project: SmallProject) -> Table:
-    table = notifications(project.pipeline, "w", project.settings.warehouse)
+    table = tables_of(project.pipeline, project.settings.warehouse).of("w").notifications
     assert table is not None
     return table
 

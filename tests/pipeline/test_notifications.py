@@ -23,7 +23,7 @@ from windows_pipeline.jobs import check_published
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import notifications
+from windows_pipeline.storage.tables import tables_of
 
 SLIDES = {
     "kind": "sliding",
@@ -88,9 +88,7 @@ def text(records: Iterable[tuple[str, int, int]]) -> str:
 
 
 def table_of(made: SmallProject) -> Table:
-    table = notifications(made.pipeline, "w", made.settings.warehouse)
-    assert table is not None
-    return table
+    return tables_of(made.pipeline, made.settings.warehouse).of("w").notifications
 
 
 def sent(made: SmallProject, *more: str) -> list[tuple[object, ...]]:

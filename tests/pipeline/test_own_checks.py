@@ -13,7 +13,7 @@ import pytest
 from tests.support.small_project import HEADER, TUMBLING, SmallProject
 from tests.support.stored_rows import named_rows, stored_rows
 from windows_pipeline.dagster import build_definitions
-from windows_pipeline.storage.tables import firing_tables
+from windows_pipeline.storage.tables import tables_of
 
 FIRST, LAST = f"{HEADER}a,0,1\na,1,-2\nb,2,7\n", f"{HEADER}z,1000,5\n"
 NEGATIVE = {"not_negative": {"that": "v >= 0"}}
@@ -247,7 +247,7 @@ def test_dagster_shows_and_runs_them(
     assert isinstance(sample, dg.TableMetadataValue)
     assert sample.records[0].data.keys() == {"arrival_unit", "offset", "k", "t", "v"}
     assert stored_rows(project.windows.final_windows) == []
-    fired = firing_tables(project.pipeline, "w", project.settings.warehouse)
+    fired = tables_of(project.pipeline, project.settings.warehouse).of("w")
     assert fired is not None
     assert not Path(fired.firings.location).exists()
     assert {row["arrival_unit"] for row in named_rows(project.source.raw_events)} == {

@@ -59,7 +59,7 @@ from windows_pipeline.jobs.job import run_job
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.query import WindowStore
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
@@ -228,7 +228,7 @@ def test_the_firings_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -
             row.firing_id, row.reason, row.cause, ms(row.stream_time), row.fired_after,
             row.record_count, row.total, row.is_final,
         )
-        for row in ran.fires(name).firings.read(spark).collect()
+        for row in ran.tables(name).firings.read(spark).collect()
     ]  # fmt: skip
     assert {row[5] for row in found} == {"EARLY", "ON_TIME", "LATE"}
     assert (0 in {row[9] for row in found}) == (name == "slides")  # silences
@@ -257,7 +257,7 @@ def test_final_results_confirm_or_withdraw_early_warnings(ran: Ran, spark: Spark
                 holds = broken(row.record_count, row.values["exact"])
                 state = "confirmed" if holds else "withdrawn"
                 wanted.append((row.arrival_unit, *row_key, first[row_key].id, state))
-    table = ran.fires("hops").early_warnings
+    table = ran.tables("hops").early_warnings
     assert table is not None
     rows = table.read(spark)
     found = [
@@ -274,12 +274,12 @@ def test_final_results_confirm_or_withdraw_early_warnings(ran: Ran, spark: Spark
         for row in as_they_stand(rows).collect()
     }
     assert stand == {row_key: (raised[row_key], states.get(row_key, "open")) for row_key in raised}
-    assert ran.fires("sessions").early_warnings is None
+    assert not ran.tables("sessions").early_warnings.is_written
 
 
 def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSession) -> None:
     """Rules A6 and G2: what does not fit the type is rejected; nothing is rounded."""
-    source = source_tables(ran.pipeline, ran.settings.warehouse)
+    source = tables_of(ran.pipeline, ran.settings.warehouse)
     (rejected,) = source.rejected_records.read(spark).collect()
     assert rejected.reason == "wrong_type: amount"
     assert json.loads(rejected.original)["amount"] == 0.005
@@ -505,7 +505,7 @@ def test_a_stream_of_every_kind_is_the_same(
     for name in DEFINITIONS:
         found, wanted = streamed.rows(name), ran.rows(name)
         same = [table for table in found if table.rsplit("/", 1)[1] in SAME]
-        of_firings = len(streamed.fires(name).all) if name in POLICIES else 0
+        of_firings = len(streamed.tables(name).of_firings) if name in POLICIES else 0
         assert len(same) == of_firings + 4
         for table in same:
             assert found[table] == wanted[table], table

@@ -28,7 +28,6 @@ GRACED = {
 def quarantined(project: SmallProject) -> list[tuple[int, str]]:
     """The arrival day and the file of each row of quarantined_files."""
     table = project.source.quarantined_files
-    assert table is not None
     return sorted((row["arrival_unit"].day, row["file"]) for row in named_rows(table))
 
 

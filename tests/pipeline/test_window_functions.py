@@ -14,7 +14,7 @@ from definitions import build_definitions
 from tests.support.oracle.firings import Policy, firings
 from tests.support.small_project import SmallProject
 from tests.support.stored_rows import named_rows
-from windows_pipeline.storage.tables import firing_tables
+from windows_pipeline.storage.tables import tables_of
 
 CODE = """def warn(key, window, content, context):
     if content["total"] == 666:
@@ -101,7 +101,7 @@ def ms(instant: Any) -> int:
 
 
 def processed(project: SmallProject, name: str) -> list[dict[str, Any]]:
-    tables = firing_tables(project.pipeline, name, project.settings.warehouse)
+    tables = tables_of(project.pipeline, project.settings.warehouse).of(name)
     assert tables is not None
     assert tables.processed is not None
     return named_rows(tables.processed)

@@ -12,7 +12,7 @@ import pytest
 from tests.support.small_project import SmallProject
 from tests.support.stored_rows import named_rows
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import firing_tables
+from windows_pipeline.storage.tables import tables_of
 
 GRACE = {"grace": "0 ms"}
 BUSY = {"busy": {"when": "record_count >= 2", "severity": "record_count"}}
@@ -80,9 +80,7 @@ def test_every_kind_of_window_counts_its_records(
         assert rows_of(final, "window_end", "record_count") == FINAL[name], name
     alerts = rows_of(project.windows.alerts, "window_end", "rule", "severity", "record_count")
     assert alerts == [(10, "busy", 2.0, 2)]
-    tables = firing_tables(project.pipeline, "w", project.settings.warehouse)
-    assert tables is not None
-    assert tables.early_warnings is not None
+    tables = tables_of(project.pipeline, project.settings.warehouse).of("w")
     fired = ("window_end", "firing_id", "reason", "record_count")
     assert rows_of(tables.firings, *fired) == FIRINGS
     warned = rows_of(tables.early_warnings, "window_end", "state", "record_count")

@@ -23,6 +23,7 @@ from windows_pipeline.cli.main import app
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import OF_SOURCE, OF_WINDOWS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -206,12 +207,11 @@ def wrong_fields(text: str) -> list[str]:
 @cache
 def schemas() -> tuple[frozenset[str], frozenset[str]]:
     """The tables, and the texts that their columns are named by."""
-    module = ast.parse((ROOT / "windows_pipeline" / "storage" / "schemas.py").read_text())
-    tables = {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
-    texts = {node.value for node in ast.walk(module) if isinstance(node, ast.Constant)}
-    suffix = "_columns"
-    public = frozenset(name.removesuffix(suffix) for name in tables if name.endswith(suffix))
-    return public, frozenset(text for text in texts if isinstance(text, str))
+    modules = (ROOT / "windows_pipeline" / "storage" / "catalog").glob("*.py")
+    nodes = (node for module in modules for node in ast.walk(ast.parse(module.read_text())))
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant))
+    tables = frozenset(kind.name for kind in (*OF_SOURCE, *OF_WINDOWS))
+    return tables, frozenset(text for text in texts if isinstance(text, str))
 
 
 def wrong_columns(text: str) -> list[str]:

@@ -22,7 +22,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured, start_session
 from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.storage.fetched_rows import fetched_rows
-from windows_pipeline.storage.tables import all_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
 
 ROWS = [("a", True, 2), ("b", False, None), (None, None, 3), ("c", True, None)]
@@ -109,9 +109,9 @@ def streamed(
         land(folder, number)
     run_stream(spark, pipeline, own, on_batch=results.append)
     assert [result.batch for result in results] == list(range(MICRO_BATCHES))
-    tables = all_tables(pipeline, local.warehouse)
+    tables = tables_of(pipeline, local.warehouse).written
     rows = {table.name: texts(stored_rows(table, "stream")) for table in tables}
-    keyed = window_tables(pipeline, "sums", local.warehouse).keyed_windows
+    keyed = tables_of(pipeline, local.warehouse).of("sums").keyed_windows
     return rows, writer_of(keyed, MICRO_BATCHES)
 
 

@@ -15,7 +15,7 @@ from tests.support.pipeline_texts import load_text
 from windows_pipeline.compat.local_frame import arrow_schema, small_frame
 from windows_pipeline.storage.gathered import gather
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.tables import tables_of
 
 FIRST, SECOND = date(2026, 3, 1), date(2026, 3, 2)
 PIPELINE: dict[str, Any] = {
@@ -36,7 +36,7 @@ PIPELINE: dict[str, Any] = {
 def tables(spark: SparkSession, tmp_path: Path) -> list[Table]:
     """Records, sorted by time, and rejected records, sorted by reason."""
     pipeline = load_text(tmp_path, yaml.safe_dump(PIPELINE))
-    of_source = source_tables(pipeline, str(tmp_path / "warehouse"))
+    of_source = tables_of(pipeline, str(tmp_path / "warehouse"))
     found = [of_source.raw_events, of_source.rejected_records]
     for table in found:
         table.create_if_missing(spark)

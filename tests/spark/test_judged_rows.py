@@ -29,7 +29,7 @@ from windows_pipeline.checks.run import (
     with_verdicts,
 )
 from windows_pipeline.config import Pipeline, load_pipeline
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.tables import tables_of
 
 DAYS = [date(2026, 11, 1), date(2026, 11, 2), date(2026, 11, 3)]
 """The first has all records, the second half of them, the last none."""
@@ -179,7 +179,7 @@ def declared(folder: Path, checks: Mapping[str, object]) -> Pipeline:
 
 def raw_events(spark: SparkSession, folder: Path, days: Sequence[date]) -> DataFrame:
     """The records of days as rows of raw_events."""
-    schema = source_tables(declared(folder, {}), str(folder)).raw_events.schema
+    schema = tables_of(declared(folder, {}), str(folder)).raw_events.schema
     rows = [
         {
             **record,

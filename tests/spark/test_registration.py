@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from tests.support.pipeline_texts import changed, load_text
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.query.registration import quoted, register
-from windows_pipeline.storage.catalog import firing_tables, window_tables
+from windows_pipeline.storage.catalog import specs_of
 
 FIRING = changed("    emit_empty: true", "    trigger:\n      early_every: 10 minutes\n    #")
 DAY = date(2013, 3, 8)
@@ -40,10 +40,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (found / "settings.yaml").write_text(yaml.safe_dump({**settings, "pipelines": "pipelines"}))
     (found / "pipelines").mkdir()
     (found / "flights.yaml").rename(found / "pipelines" / "registered.yaml")
-    tables = window_tables(pipeline, "hourly", str(found / "warehouse"))
+    tables = specs_of(pipeline, str(found / "warehouse")).of("hourly")
     alerts = [row(0, rule="quiet", retracted_by=1), row(60, rule="quiet")]
     write_rows(tables.alerts, alerts)
-    fired = firing_tables(pipeline, "hourly", str(found / "warehouse"))
+    fired = specs_of(pipeline, str(found / "warehouse")).of("hourly")
     assert fired is not None
     assert fired.early_warnings is not None
     states = [(0, "open"), (0, "confirmed"), (60, "open"), (120, "withdrawn"), (120, "open")]

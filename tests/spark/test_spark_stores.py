@@ -15,8 +15,7 @@ from tests.support.written_tables import write_rows
 from windows_pipeline.query import WindowStore
 from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
 from windows_pipeline.query.tables.wanted import Span, Wanted
-from windows_pipeline.storage.catalog import TableSpec, window_tables
-from windows_pipeline.storage.schemas import TableColumn
+from windows_pipeline.storage.catalog import TableColumn, TableSpec, specs_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 KEYS = ("", "a", "é'", "\uff5e", "\U0001f600")
@@ -36,7 +35,7 @@ def test_a_store_with_a_session_is_that_without(
     pipeline = load_text(tmp_path / "pipelines", FLIGHTS)
     with pytest.raises(NoTableError, match="flights/hourly/final_windows: the table does not"):
         WindowStore.on(spark, "flights", project=tmp_path)
-    tables = window_tables(pipeline, "hourly", str(tmp_path / "warehouse"))
+    tables = specs_of(pipeline, str(tmp_path / "warehouse")).of("hourly")
     window = {"key": "a", "window_start": at(0), "window_end": at(60)}
     write_rows(tables.final_windows, [{"arrival_unit": date(2013, 1, 1), **window}])
     store = WindowStore.on(spark, "flights", project=tmp_path)

@@ -33,7 +33,7 @@ from windows_pipeline.jobs.correction_marker import (
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import DefinitionChangedError, Table, TableRebuiltError
-from windows_pipeline.storage.tables import source_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.storage.writer_lock import writing
 from windows_pipeline.streaming import BatchResult, prepared_stream, run_stream
 
@@ -56,7 +56,7 @@ def test_a_correction_and_a_micro_batch_see_each_other(
     """Rule E1: neither reads tables that the other is about to write."""
     source = {"format": "delta", "path": "table", "max_per_batch": 1}
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
-    tables = window_tables(pipeline, "sums", own.warehouse)
+    tables = tables_of(pipeline, own.warehouse).of("sums")
     table = tmp_path / "table"
     for ms in (3, 30):
         add_rows(table, [("a", ms, 1)])
@@ -114,8 +114,8 @@ def counts_late_records_once_the_grace_is_raised(
     """Rules A5, A6, E1: a rejected record is sent again; the stream goes on with the new grace."""
     source = {"format": "delta", "path": "table", "max_per_batch": 1}
     pipeline, own = declared_pipeline(folder, settings, source, SLIDING)
-    tables = window_tables(pipeline, "sums", own.warehouse)
-    refused = source_tables(pipeline, own.warehouse).rejected_records
+    tables = tables_of(pipeline, own.warehouse).of("sums")
+    refused = tables_of(pipeline, own.warehouse).rejected_records
     (original,) = (row["original"] for row in named_rows(refused))
     assert json.loads(str(original)) == {"k": None, "ms": 40, "whole": 1}
     add_rows(folder / "table", [("a", 40, 1)])
@@ -170,8 +170,8 @@ def test_a_run_in_dagster_ends_for_a_correction_and_fails_for_a_killed_one(
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
     add_rows(tmp_path / "table", [("a", 3, 1)])
     run_stream(spark, pipeline, own)
-    corrections = window_tables(pipeline, "sums", own.warehouse).corrections
-    arrival_log = source_tables(pipeline, own.warehouse).arrival_log
+    corrections = tables_of(pipeline, own.warehouse).of("sums").corrections
+    arrival_log = tables_of(pipeline, own.warehouse).arrival_log
     day = max(row.arrival_unit for row in read_log(spark, arrival_log))
     mark_begun(spark, corrections, Correction(1, day, day, "why", 0, 0))
     job = build_definitions([pipeline], own).resolve_job_def("numbers_stream")
@@ -197,7 +197,7 @@ def test_a_run_in_dagster_ends_where_its_tables_were_redefined(
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
     for ms in (3, 30):
         add_rows(tmp_path / "table", [("a", ms, 1)])
-    final_windows = window_tables(pipeline, "sums", own.warehouse).final_windows
+    final_windows = tables_of(pipeline, own.warehouse).of("sums").final_windows
 
     def redefine(_: BatchResult) -> None:
         final_windows.set_properties(spark, {"windows_pipeline.digest": "another"})

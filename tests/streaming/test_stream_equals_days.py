@@ -45,7 +45,7 @@ from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import (
     BatchResult,
     StreamBehindError,
@@ -204,7 +204,7 @@ def days_are_computed_again_in_dagster(
 ) -> None:
     """Rule H1: the assets' own job, of a day that a stream brought, gives the same results."""
     before = final_rows(spark, pipeline, own)
-    log = read_log(spark, source_tables(pipeline, own.warehouse).arrival_log)
+    log = read_log(spark, tables_of(pipeline, own.warehouse).arrival_log)
     day = max(row.arrival_unit for row in log).isoformat()
     job = build_definitions(own).resolve_job_def("numbers_all")
     with dg.DagsterInstance.ephemeral() as instance:
@@ -219,7 +219,7 @@ def days_are_computed_again_in_dagster(
 
 def final_rows(spark: SparkSession, pipeline: Pipeline, own: Settings) -> list[Row]:
     """The final windows of all definitions, in order."""
-    tables = (window_tables(pipeline, name, own.warehouse) for name in pipeline.windows)
+    tables = (tables_of(pipeline, own.warehouse).of(name) for name in pipeline.windows)
     rows = (row for each in tables for row in each.final_windows.read(spark).collect())
     return sorted(rows, key=repr)
 
@@ -252,7 +252,7 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
         assert made[f"{name}/alerts"]["plot"].value
     counted = [raw[name].value for name in ("micro_batches", "accepted", "rejected")]
     assert counted == [1, 1, 1]
-    tables = window_tables(pipeline, "sums", own.warehouse)
+    tables = tables_of(pipeline, own.warehouse).of("sums")
     found = tables.keyed_windows.read(spark).select(
         "batch", F.unix_millis("window_end"), "total", "closed"
     )
@@ -268,7 +268,7 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
     hop_firings = window_jobs(pipeline, "hops", own)[-1].tables[0].read(spark)
     on_time = hop_firings.where("reason = 'ON_TIME'").select(F.unix_millis("window_start"))
     assert sorted(row[0] for row in on_time.collect()) == [-5, 0, 5]
-    (rejected,) = source_tables(pipeline, own.warehouse).rejected_records.read(spark).collect()
+    (rejected,) = tables_of(pipeline, own.warehouse).rejected_records.read(spark).collect()
     assert rejected.reason == "null_key"
     assert json.loads(rejected.original) == {"k": None, "ms": 31, "whole": 0}
 
@@ -320,13 +320,13 @@ def test_a_new_definition_is_filled_before_the_stream_goes_on(
     assert all(result.published for _, result in rebuild(spark, pipeline, own, "final_windows"))
     run_stream(spark, pipeline, own)
     for name, ends in (("later", [3, 30, 31]), ("sums", [3, 30])):
-        final = window_tables(pipeline, name, own.warehouse).final_windows.read(spark)
+        final = tables_of(pipeline, own.warehouse).of(name).final_windows.read(spark)
         assert sorted(row[0] for row in final.select(F.unix_millis("window_end")).collect()) == ends
-    late = window_tables(pipeline, "sums", own.warehouse).late_records.read(spark)
+    late = tables_of(pipeline, own.warehouse).of("sums").late_records.read(spark)
     assert [row[0] for row in late.select(F.unix_millis("event_time")).collect()] == [40]
 
     def rebuilding(_result: BatchResult) -> None:
-        window_tables(pipeline, "sums", own.warehouse).final_windows.mark_rebuilding(spark)
+        tables_of(pipeline, own.warehouse).of("sums").final_windows.mark_rebuilding(spark)
         add_rows(tmp_path / "table", [("a", 91, 2)])
 
     # If a rebuild begins while the stream runs, the next micro-batch is refused.
@@ -348,7 +348,7 @@ def test_a_new_definition_is_filled_before_the_stream_goes_on(
     with pytest.raises(StreamBehindError, match=r"numbers/newer/\w+ is new, .* micro-batch 5 "):
         run_stream(spark, newer, own)
     run_stream(spark, pipeline, own)
-    for table in all_tables(pipeline, own.warehouse):
+    for table in tables_of(pipeline, own.warehouse).written:
         shutil.rmtree(table.location)
     add_rows(tmp_path / "table", [("a", 92, 2)])
     with pytest.raises(StreamBehindError, match="have no micro-batch, the checkpoint ends with 5"):
@@ -458,7 +458,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
         time.tzset()
         run_stream(spark, pipeline, own, on_batch=results.append)
     time.tzset()
-    tables = source_tables(pipeline, own.warehouse)
+    tables = tables_of(pipeline, own.warehouse)
     raw = tables.raw_events.read(spark).select(
         F.dayofmonth("arrival_unit"), "offset", F.unix_millis("event_time"), "batch"
     )
@@ -470,11 +470,11 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
         (3, 1, 60, 2),
         (3, 2, 120, 2),
     ]
-    late = window_tables(pipeline, "sums", own.warehouse).late_records.read(spark)
+    late = tables_of(pipeline, own.warehouse).of("sums").late_records.read(spark)
     assert [row[0] for row in late.select(F.unix_millis("event_time")).collect()] == [60]
 
     # Each append stores its micro-batch's number in the Delta log.
-    found = {one.name: transactions(one) for one in all_tables(pipeline, own.warehouse)}
+    found = {one.name: transactions(one) for one in tables_of(pipeline, own.warehouse).written}
     assert {name: of for name, of in found.items() if of} == {
         name: [(name, batch) for batch in batches]
         for name, batches in {

@@ -38,7 +38,7 @@ from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka.state import KafkaDataLostError
-from windows_pipeline.storage.tables import source_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
 
 HOPS_POLICY = Policy(size=10, advance=5, lateness=8, interval=3)
@@ -121,7 +121,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         run_stream(spark, pipeline, own, every="0 seconds", on_batch=goes_on)
     run_stream(spark, pipeline, own)
 
-    tables = window_tables(pipeline, "sums", own.warehouse)
+    tables = tables_of(pipeline, own.warehouse).of("sums")
     found = tables.final_windows.read(spark).select(
         "key",
         *(F.unix_millis(name) for name in ("window_start", "window_end")),
@@ -156,7 +156,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
 
 def require_right_running_maxima(spark: SparkSession, job: RawEventsJob) -> None:
     """Rule A4: those of partitions that woke, too; another decision's than their own is wrong."""
-    tables = source_tables(job.pipeline, job.settings.warehouse)
+    tables = tables_of(job.pipeline, job.settings.warehouse)
     log = read_log(spark, tables.arrival_log)
     arrival_units = sorted({row.arrival_unit for row in log})
 
@@ -195,7 +195,7 @@ def of_topic(
 
 
 def accepted(spark: SparkSession, pipeline: Pipeline, own: Settings) -> list[tuple[object, ...]]:
-    raw = source_tables(pipeline, own.warehouse).raw_events.read(spark)
+    raw = tables_of(pipeline, own.warehouse).raw_events.read(spark)
     return sorted(map(tuple, raw.select("offset", F.unix_millis("event_time")).collect()))
 
 
@@ -218,7 +218,7 @@ def test_a_stopped_broker_and_expired_offsets_are_errors(
     broker.start()
     run_stream(spark, pipeline, own)
     assert accepted(spark, pipeline, own) == [(0, 1), (1, 2), (3, 4)]
-    tables = source_tables(pipeline, own.warehouse)
+    tables = tables_of(pipeline, own.warehouse)
     assert {row["amount"] for row in named_rows(tables.raw_events)} == {None, amount}
     rejected = tables.rejected_records.read(spark).collect()
     assert [(row.reason, row.file) for row in rejected] == [("malformed", "lost-0@2")]
@@ -301,7 +301,7 @@ def test_columns_in_the_long_form_of_a_topic(
         patched.setenv("WP_TEST_PROTOCOL", "PLAINTEXT")
         pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
         run_stream(spark, pipeline, own)
-    tables = source_tables(pipeline, own.warehouse)
+    tables = tables_of(pipeline, own.warehouse)
     (row,) = named_rows(tables.raw_events)
     assert (row["key"], row["card"], row["whole"]) == ("card-1", 1, 900_000_000_000_000_000)
     reasons = sorted(row["reason"] for row in named_rows(tables.rejected_records))

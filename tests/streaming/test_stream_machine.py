@@ -47,7 +47,7 @@ from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import source_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.streaming.windows import Append
 
@@ -224,7 +224,7 @@ class StreamMachine(RuleBasedStateMachine):
         self._backfill(self._arrival_units())
         raw = RawEventsJob(self.pipeline, self.settings)
         checked = check_published(raw, self.spark, self._arrival_units())
-        tables = source_tables(self.pipeline, self.settings.warehouse)
+        tables = tables_of(self.pipeline, self.settings.warehouse)
         accepted, rejected = (
             Counter(row["arrival_unit"] for row in named_rows(table))
             for table in (tables.raw_events, tables.rejected_records)
@@ -248,7 +248,7 @@ class StreamMachine(RuleBasedStateMachine):
         raised = oracle_alerts.alerts(
             final, lambda row: row.record_count != 1, lambda row: row.record_count
         )
-        own = window_tables(self.pipeline, "sums", self.settings.warehouse)
+        own = tables_of(self.pipeline, self.settings.warehouse).of("sums")
         assert texts(
             (
                 row["key"], ms(row["window_start"]), ms(row["window_end"]),
@@ -279,11 +279,11 @@ class StreamMachine(RuleBasedStateMachine):
         self.waits = False
 
     def _arrival_units(self) -> list[date]:
-        log = source_tables(self.pipeline, self.settings.warehouse).arrival_log
+        log = tables_of(self.pipeline, self.settings.warehouse).arrival_log
         return sorted({row["arrival_unit"] for row in named_rows(log)})
 
     def _backfill(self, arrival_units: list[date]) -> None:
-        own = window_tables(self.pipeline, "sums", self.settings.warehouse)
+        own = tables_of(self.pipeline, self.settings.warehouse).of("sums")
         published = (own.final_windows, own.late_records, own.alerts)
         before = [texts(stored_rows(table)) for table in published]
         for job in window_jobs(self.pipeline, "sums", self.settings):

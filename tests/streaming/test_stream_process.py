@@ -25,7 +25,7 @@ from tests.support.stored_rows import stored_rows
 from tests.support.streams import SLIDING, as_json, declared_pipeline
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import SETTINGS_VARIABLE, Settings
-from windows_pipeline.storage.tables import all_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import run_stream
 
 ALERTS = {"busy": {"when": "record_count >= 2", "severity": "record_count"}}
@@ -80,7 +80,7 @@ def rows_of_all(pipeline: Pipeline, own: Settings) -> dict[str, list[str]]:
     """The rows of every table, without the stream's id."""
     return {
         table.name: texts(stored_rows(table, "stream"))
-        for table in all_tables(pipeline, own.warehouse)
+        for table in tables_of(pipeline, own.warehouse).written
     }
 
 

@@ -32,13 +32,7 @@ from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import (
-    FiringTables,
-    WindowTables,
-    firing_tables,
-    notifications,
-    window_tables,
-)
+from windows_pipeline.storage.tables import WindowTables, tables_of
 
 FIRST_DAY = date(2026, 11, 1)
 ARRIVAL_UNITS = 3
@@ -141,7 +135,7 @@ class Ran(NamedTuple):
     records: list[Record]
 
     def tables(self, name: str) -> WindowTables:
-        return window_tables(self.pipeline, name, self.settings.warehouse)
+        return tables_of(self.pipeline, self.settings.warehouse).of(name)
 
     def rows(self, name: str) -> dict[str, list[str]]:
         tables = self.tables(name)
@@ -149,22 +143,15 @@ class Ran(NamedTuple):
             *(tables.keyed_windows, tables.late_records, tables.failed_windows),
             *(tables.final_windows, tables.alerts, tables.episodes),
         )
-        fires = firing_tables(self.pipeline, name, self.settings.warehouse)
-        notified = notifications(self.pipeline, name, self.settings.warehouse)
-        every = [*named, *([] if fires is None else fires.all)]
-        every += [] if notified is None else [notified]
+        notified = tables.notifications
+        every = [*named, *tables.of_firings, *([notified] if notified.is_written else [])]
         # Which micro-batch brought a row is not what is compared.
         return {one.name: texts(stored_rows(one, "batch")) for one in every}
 
     def notifications(self, name: str) -> Table:
-        table = notifications(self.pipeline, name, self.settings.warehouse)
-        assert table is not None
+        table = self.tables(name).notifications
+        assert table.is_written
         return table
-
-    def fires(self, name: str) -> FiringTables:
-        tables = firing_tables(self.pipeline, name, self.settings.warehouse)
-        assert tables is not None
-        return tables
 
 
 def run_all(spark: SparkSession, settings: Settings, folder: Path) -> Ran:

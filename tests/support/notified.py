@@ -14,7 +14,7 @@ from tests.support.written_tables import write_rows
 from windows_pipeline.config import Pipeline
 from windows_pipeline.notify import Sent, deliver
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import notifications
+from windows_pipeline.storage.catalog import specs_of
 
 DAY = date(2013, 1, 1)
 SINCE = datetime(2013, 1, 1, 8, tzinfo=UTC)
@@ -48,7 +48,7 @@ class Notified:
 
     def happen(self, *rows: dict[str, Any]) -> list[str]:
         """Adds rows to the table of notifications; returns their ids."""
-        spec = notifications(self.pipeline, "hourly", self.settings.warehouse)
+        spec = specs_of(self.pipeline, self.settings.warehouse).of("hourly").notifications
         assert spec is not None
         added = []
         for row in rows:
@@ -76,7 +76,7 @@ class Notified:
 
     def retract(self, *ids: str) -> None:
         """Marks rows as retracted, as a correction does."""
-        spec = notifications(self.pipeline, "hourly", self.settings.warehouse)
+        spec = specs_of(self.pipeline, self.settings.warehouse).of("hourly").notifications
         assert spec is not None
         for each in ids:
             DeltaTable(spec.location).update(

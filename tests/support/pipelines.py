@@ -21,12 +21,7 @@ from windows_pipeline.jobs import Job
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import (
-    SourceTables,
-    WindowTables,
-    source_tables,
-    window_tables,
-)
+from windows_pipeline.storage.tables import PipelineTables, WindowTables, tables_of
 
 ROOT = Path(__file__).parents[2]
 FIRST_DAY = date(2013, 1, 1)
@@ -73,12 +68,18 @@ class Project:
         return load_pipeline(self.folder / "pipelines" / "flights.yaml")
 
     @property
-    def source(self) -> SourceTables:
-        return source_tables(self.pipeline, self.settings.warehouse)
+    def source(self) -> PipelineTables:
+        return tables_of(self.pipeline, self.settings.warehouse)
 
     @property
     def windows(self) -> WindowTables:
-        return window_tables(self.pipeline, "hourly", self.settings.warehouse)
+        return tables_of(self.pipeline, self.settings.warehouse).of("hourly")
+
+    @property
+    def tables_by_name(self) -> dict[str, Table]:
+        """The tables that every pipeline has, by their short names."""
+        tables = (*self.source.of_source, *self.windows.of_every_definition)
+        return {table.short_name: table for table in tables}
 
     def land(self, flights: Path, days: int) -> None:
         """Takes the first days of the landed year."""
@@ -134,9 +135,9 @@ class Project:
         """A project of the same files, definition and tables, with or without derived ones."""
         for name in ("pipelines", "data"):
             shutil.copytree(self.folder / name, folder / name)
-        tables = self.source.all
+        tables = self.source.of_source
         if derived:
-            tables += vars(self.windows).values()
+            tables += self.windows.of_every_definition
         for table in tables:
             table_folder = Path(table.location).relative_to(self.folder)
             shutil.copytree(self.folder / table_folder, folder / table_folder)

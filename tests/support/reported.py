@@ -14,7 +14,7 @@ from tests.support.command_line import call
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_tables import write_rows
 from windows_pipeline.config import Pipeline
-from windows_pipeline.storage.catalog import computed_days, source_tables, window_tables
+from windows_pipeline.storage.catalog import specs_of
 
 DAYS = (date(2013, 1, 1), date(2013, 1, 2))
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
@@ -73,8 +73,8 @@ def reported_project(folder: Path, text: str = FLIGHTS, key: object = HOSTILE) -
     (folder / "pipelines").mkdir()
     pipeline = load_text(folder / "pipelines", text)
     warehouse = str(folder / "warehouse")
-    source = source_tables(pipeline, warehouse)
-    tables = window_tables(pipeline, "hourly", warehouse)
+    source = specs_of(pipeline, warehouse)
+    tables = specs_of(pipeline, warehouse).of("hourly")
     write_rows(source.arrival_log, [_logged(day) for day in DAYS])
     late = [timedelta(0)] * 98 + [HOUR, 3 * HOUR]
     records = [_record(number, each) for number, each in enumerate(late)]
@@ -84,7 +84,7 @@ def reported_project(folder: Path, text: str = FLIGHTS, key: object = HOSTILE) -
     retracted = _alert(HOUR * 6, 20, 300.0) | {"retracted_by": 1}
     write_rows(tables.alerts, [row | {"key": key} for row in (*raised, retracted)])
     write_rows(tables.episodes, [row | {"key": key} for row in EPISODES])
-    noted = computed_days(pipeline, "hourly", warehouse, fired=False)
+    noted = specs_of(pipeline, warehouse).of("hourly").computed_days
     write_rows(noted, [{"arrival_unit": day} for day in DAYS])
     return pipeline
 

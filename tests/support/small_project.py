@@ -17,13 +17,8 @@ from tests.support.shared_folders import made_once
 from tests.support.stored_rows import named_rows, stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.settings import Settings, load_settings
-from windows_pipeline.storage.tables import (
-    SourceTables,
-    WindowTables,
-    firing_tables,
-    source_tables,
-    window_tables,
-)
+from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import PipelineTables, WindowTables, tables_of
 
 HEADER = "k,t,v\n"
 TUMBLING = {
@@ -130,12 +125,18 @@ class SmallProject:
         return load_settings(self.folder)
 
     @property
-    def source(self) -> SourceTables:
-        return source_tables(self.pipeline, self.settings.warehouse)
+    def source(self) -> PipelineTables:
+        return tables_of(self.pipeline, self.settings.warehouse)
 
     @property
     def windows(self) -> WindowTables:
-        return window_tables(self.pipeline, self.name, self.settings.warehouse)
+        return tables_of(self.pipeline, self.settings.warehouse).of(self.name)
+
+    @property
+    def tables_by_name(self) -> dict[str, Table]:
+        """The tables that every pipeline has, by their short names."""
+        tables = (*self.source.of_source, *self.windows.of_every_definition)
+        return {table.short_name: table for table in tables}
 
     def rejected(self) -> list[tuple[str, str | None]]:
         """The reason and text of each rejected record."""
@@ -160,7 +161,7 @@ class SmallProject:
 
     def all_rows(self) -> dict[str, list[tuple[object, ...]]]:
         """The rows of all results, without their arrival units and micro-batches."""
-        tables = {**vars(self.source), **vars(self.windows)}
+        tables = self.tables_by_name
         names = ("final_windows", "late_records", "rejected_records")
         return {
             name: sorted(stored_rows(tables[name], "arrival_unit", "record_arrival_unit"), key=repr)
@@ -171,10 +172,9 @@ class SmallProject:
         """The results of some definitions, without arrival units, micro-batches and the folder."""
         found = {}
         for name in names:
-            tables = window_tables(self.pipeline, name, self.settings.warehouse)
-            fired = firing_tables(self.pipeline, name, self.settings.warehouse)
+            tables = tables_of(self.pipeline, self.settings.warehouse).of(name)
             of_name = [tables.final_windows, tables.alerts, tables.failed_windows]
-            for table in of_name if fired is None else [*of_name, *fired.all]:
+            for table in [*of_name, *tables.of_firings]:
                 arrival_units = (
                     "arrival_unit",
                     "record_arrival_unit",

@@ -11,7 +11,7 @@ from tests.support.oracle.windows import Record, keyed_windows, late_records
 from tests.support.strategies import ArrivalsOf
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.config import Pipeline
-from windows_pipeline.storage.catalog import computed_days, source_tables, window_tables
+from windows_pipeline.storage.catalog import specs_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MS = timedelta(milliseconds=1)
@@ -22,7 +22,7 @@ FIRST_DAY = date(2013, 1, 1)
 def write_case(pipeline: Pipeline, warehouse: str, case: ArrivalsOf[Any]) -> None:
     """Writes the records of a case, the log, and its windows `hourly`, by days."""
     write_records(pipeline, warehouse, case.records, case.arrival_units)
-    tables = window_tables(pipeline, "hourly", warehouse)
+    tables = specs_of(pipeline, warehouse).of("hourly")
     rows = keyed_windows(case.records, case.arrival_units, case.definition, {})
     keyed: list[Row] = [
         {
@@ -61,14 +61,14 @@ def write_case(pipeline: Pipeline, warehouse: str, case: ArrivalsOf[Any]) -> Non
         {"arrival_unit": FIRST_DAY + timedelta(days=arrival_unit)}
         for arrival_unit in range(case.arrival_units)
     ]
-    write_rows(computed_days(pipeline, "hourly", warehouse, fired=False), days)
+    write_rows(specs_of(pipeline, warehouse).of("hourly").computed_days, days)
 
 
 def write_records(
     pipeline: Pipeline, warehouse: str, records: Sequence[Record], arrival_units: int
 ) -> None:
     """Writes accepted records and the log, by days; `carrier` and `dep_delay` if they have them."""
-    source = source_tables(pipeline, warehouse)
+    source = specs_of(pipeline, warehouse)
     raw, log = [], []
     for arrival_unit in range(arrival_units):
         day = FIRST_DAY + timedelta(days=arrival_unit)

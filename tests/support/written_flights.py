@@ -10,14 +10,7 @@ from tests.support.pipeline_texts import FLIGHTS, changed, load_text
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
-from windows_pipeline.storage.catalog import (
-    SourceTablesOf,
-    TableSpec,
-    WindowTablesOf,
-    computed_days,
-    source_tables,
-    window_tables,
-)
+from windows_pipeline.storage.catalog import PipelineTables, TableSpec, WindowTables, specs_of
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -32,12 +25,12 @@ class Flights(NamedTuple):
     warehouse: str
 
     @property
-    def source(self) -> SourceTablesOf[TableSpec]:
-        return source_tables(self.pipeline, self.warehouse)
+    def source(self) -> PipelineTables[TableSpec]:
+        return specs_of(self.pipeline, self.warehouse)
 
     @property
-    def windows(self) -> WindowTablesOf[TableSpec]:
-        return window_tables(self.pipeline, "hourly", self.warehouse)
+    def windows(self) -> WindowTables[TableSpec]:
+        return specs_of(self.pipeline, self.warehouse).of("hourly")
 
     @property
     def store(self) -> WindowStore:
@@ -57,8 +50,8 @@ def flights(
     """
     pipeline = load_text(folder, text)
     warehouse = str(folder / "warehouse")
-    source = source_tables(pipeline, warehouse)
-    tables = window_tables(pipeline, "hourly", warehouse)
+    source = specs_of(pipeline, warehouse)
+    tables = specs_of(pipeline, warehouse).of("hourly")
     flown = [(1, 0, "JFK", 0, 5.0), (1, 1, "JFK", 30, 30.0), (1, 2, "LGA", 15, 1.0)]
     raw, latest = [], NOON
     for day, offset, origin, minute, delay in [*flown, (2, 0, "JFK", 1_440, 9.0)]:
@@ -83,7 +76,7 @@ def flights(
         [{**common, "arrival_unit": day, "max_event_time": at} for day, at in parts.items()],
     )
     write_rows(
-        computed_days(pipeline, "hourly", warehouse, fired=False),
+        specs_of(pipeline, warehouse).of("hourly").computed_days,
         [{"arrival_unit": day} for day in list(parts)[:computed]],
     )
     write_rows(tables.final_windows, [])

@@ -23,7 +23,7 @@ from tests.support.written_cases import EPOCH, FIRST_DAY, MS, write_records
 from tests.support.written_tables import write_rows
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.stored_window import StoredWindow
-from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.storage.catalog import specs_of
 
 GRACE = 6
 KINDS: dict[str, tuple[Any, dict[str, object]]] = {
@@ -191,7 +191,7 @@ def write(
         }
         for each in finals
     ]
-    write_rows(window_tables(pipeline, "hourly", warehouse).final_windows, rows)
+    write_rows(specs_of(pipeline, warehouse).of("hourly").final_windows, rows)
 
 
 def instant(ms: int) -> datetime:

@@ -10,8 +10,7 @@ import pyarrow as pa
 from deltalake import ColumnProperties, WriterProperties, write_deltalake
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.storage.catalog import TableSpec, source_tables
-from windows_pipeline.storage.schemas import TableColumn
+from windows_pipeline.storage.catalog import TableColumn, TableSpec, specs_of
 
 Row = Mapping[str, Any]
 _ARROW = {
@@ -68,7 +67,7 @@ def log_days(pipeline: Pipeline, warehouse: str, days: Iterable[str]) -> None:
         {"arrival_unit": date.fromisoformat(day), "rows": 0, "arrival_unit_rejected": 0}
         for day in days
     ]
-    write_rows(source_tables(pipeline, warehouse).arrival_log, rows)
+    write_rows(specs_of(pipeline, warehouse).arrival_log, rows)
 
 
 def _arrow_type(kind: str | tuple[TableColumn, ...]) -> pa.DataType:

@@ -16,7 +16,7 @@ from tests.support.reported import HOSTILE, NOON, Called, called_project
 from tests.support.written_tables import write_rows
 from windows_pipeline.query import WindowStore
 from windows_pipeline.query.alert_ids import alert_id
-from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.windows import ROW_KEY
 
 NOON_TEXT, ONE = "2013-01-01T12:00:00.000Z", "2013-01-01T13:00:00.000Z"
@@ -128,7 +128,7 @@ def test_an_id_that_names_no_window_is_refused(
 
 def test_an_id_that_several_alerts_have_lists_them(project: Called) -> None:
     """Four digits of one of 2,000 alerts or more: some two of them begin alike."""
-    alerts = window_tables(project.pipeline, "hourly", str(project.folder / "warehouse")).alerts
+    alerts = specs_of(project.pipeline, str(project.folder / "warehouse")).of("hourly").alerts
     keys = [f"K{number}" for number in range(2_000)]
     raised = {"arrival_unit": date(2013, 1, 2), "rule": "disruption", "window_start": NOON}
     row = {**raised, "window_end": NOON.replace(hour=13), "episode_start": NOON}

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.pipeline_texts import FLIGHTS, line_of, load_text, problems_of
 from windows_pipeline.config import definition_digest, table_definition
-from windows_pipeline.storage.catalog import all_tables, notifications
+from windows_pipeline.storage.catalog import specs_of
 
 TABLES = (
     *("raw_events", "keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
@@ -44,7 +44,7 @@ def test_targets_are_no_part_of_a_definition(tmp_path: Path) -> None:
         name = None if table == "raw_events" else "hourly"
         found = {definition_digest(table_definition(each, name, table)) for each in (without, sent)}
         assert len(found) == 1, table
-    names = [[spec.name for spec in all_tables(each, "w")] for each in (without, sent)]
+    names = [[spec.name for spec in specs_of(each, "w").written] for each in (without, sent)]
     assert names[1] == [*names[0], "flights/hourly/notifications"]
     digests = {
         definition_digest(table_definition(each, "hourly", "notifications"))
@@ -54,7 +54,7 @@ def test_targets_are_no_part_of_a_definition(tmp_path: Path) -> None:
     # A changed rule is another definition.
     changed = load_text(tmp_path, with_target("{file: sent.jsonl}").replace("10", "11", 1))
     assert changed.windows != sent.windows
-    spec = notifications(changed, "hourly", "w")
+    spec = specs_of(changed, "w").of("hourly").notifications
     assert spec is not None
     assert definition_digest(spec.definition) not in digests
 

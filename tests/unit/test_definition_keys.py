@@ -10,7 +10,7 @@ from tests.support.pipeline_texts import FLIGHTS, changed, line_of, load_text, p
 from windows_pipeline.alerts.rule_sql import RuleError, compile_rule
 from windows_pipeline.checks.own_checks import own_checks_of_records, own_checks_of_results
 from windows_pipeline.config import Pipeline, table_definition
-from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.catalog import specs_of
 
 GRACE = "    grace: 6 hours\n"
 WINDOWS = ("keyed_windows", "late_records", "final_windows", "corrections", "alerts")
@@ -22,8 +22,8 @@ def with_fields(*lines: str) -> str:
 
 
 def columns_of(pipeline: Pipeline, table: str) -> dict[str, object]:
-    tables = {**vars(source_tables(pipeline, "")), **vars(window_tables(pipeline, "hourly", ""))}
-    return {column.name: column.type for column in tables[table].columns}
+    (spec,) = (one for one in specs_of(pipeline, "").written if one.short_name == table)
+    return {column.name: column.type for column in spec.columns}
 
 
 def test_a_definition_has_the_key_that_it_names(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_key_of_several_columns_is_a_struct_whose_parts_rules_read(tmp_path: P
         ]
         stored = table_definition(pipeline, "hourly", table)
         assert stored["windows.hourly.key"] == "carrier, flight"
-    tables = window_tables(pipeline, "hourly", "")
+    tables = specs_of(pipeline, "").of("hourly")
     assert tables.alerts.sorted_by == ("window_end", "rule", "key.carrier", "key.flight")
     of_source = load_text(tmp_path, changed("key: origin", "key: [carrier, flight]"))
     assert columns_of(of_source, "raw_events")["key"] == parts
@@ -218,7 +218,7 @@ def test_all_records_may_have_one_key(tmp_path: Path) -> None:
     for table in WINDOWS:
         assert columns_of(pipeline, table)["key"] == "string"
         assert table_definition(pipeline, "hourly", table)["windows.hourly.key"] == "[]"
-    assert window_tables(pipeline, "hourly", "").final_windows.sorted_by == ("window_end",)
+    assert specs_of(pipeline, "").of("hourly").final_windows.sorted_by == ("window_end",)
     late = columns_of(pipeline, "late_records")
     assert (late["origin"], late["carrier"]) == ("string", "string")
     text = with_fields("key: []").replace("when: record_count >= 10", "when: key is null")

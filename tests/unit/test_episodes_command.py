@@ -18,7 +18,7 @@ from windows_pipeline.cli.terminal.console import PlainConsole
 from windows_pipeline.cli.terminal.rows import print_grid
 from windows_pipeline.query.episodes import read_episodes, rows_of
 from windows_pipeline.query.tables.local import LocalTable
-from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.storage.catalog import specs_of
 
 MS = timedelta(milliseconds=1)
 
@@ -29,7 +29,7 @@ def project(
 ) -> Called:
     """Two episodes of a key, and a silence of EWR: of an hour on the first day, then of a day."""
     made = called_project(tmp_path, capfd, monkeypatch)
-    tables = window_tables(made.pipeline, "hourly", str(tmp_path / "warehouse"))
+    tables = specs_of(made.pipeline, str(tmp_path / "warehouse")).of("hourly")
     start = NOON - 20 * HOUR + MS
     silence = {**episode(DAYS[0], start, start + HOUR, 1, 1.0, start), "open_until": None}
     silence |= {"rule": "quiet", "key": "EWR"}
@@ -100,7 +100,7 @@ def test_what_is_left_out_is_said(project: Called) -> None:
 
 
 def test_a_terminal_of_80_columns_shows_id_state_key_and_rule(project: Called) -> None:
-    tables = window_tables(project.pipeline, "hourly", str(project.folder / "warehouse"))
+    tables = specs_of(project.pipeline, str(project.folder / "warehouse")).of("hourly")
     table, windows = LocalTable(tables.episodes), project.pipeline.windows["hourly"]
     key = table.key.one("EWR", "key")
     found = read_episodes(table, windows, keys=key).found

@@ -172,7 +172,6 @@ def test_a_record_that_is_not_there_may_be_rejected_or_in_a_file_left_out(tmp_pa
         [{**day, "reason": reason, "original": text} for reason, text in texts.items()]
         + [{**day, "reason": "null_key", "original": None}],
     )
-    assert tables.quarantined_files is not None
     write_rows(tables.quarantined_files, [{**day, "cause": "is damaged", "fix": "land it again"}])
     found = store.explain("EWR", NOON)
     assert found.records == ()

@@ -15,14 +15,14 @@ from tests.support.command_line import Command, call_alone
 from tests.support.pipeline_texts import FLIGHTS, changed, load_text, of_kind
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.config import Pipeline
-from windows_pipeline.storage.catalog import TableSpec, WindowTablesOf, window_tables
+from windows_pipeline.storage.catalog import TableSpec, WindowTables, specs_of
 
 NINE = datetime(2013, 3, 8, 9, tzinfo=UTC)
 
 
-def tables(folder: Path, text: str = FLIGHTS) -> WindowTablesOf[TableSpec]:
+def tables(folder: Path, text: str = FLIGHTS) -> WindowTables[TableSpec]:
     pipeline: Pipeline = load_text(folder / "pipelines", text)
-    return window_tables(pipeline, "hourly", str(folder / "warehouse"))
+    return specs_of(pipeline, str(folder / "warehouse")).of("hourly")
 
 
 def row(hour: int, key: Any = "JFK", **other: Any) -> Row:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.config import ConfigError, definition_changes, table_definition
-from windows_pipeline.storage.schemas import firings_columns
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.windows import SlidingWindows
 from windows_pipeline.windows.firing.triggers import Trigger
 
@@ -127,5 +127,5 @@ def test_a_trigger_changes_the_definition_of_firings_only(tmp_path: Path) -> Non
 def test_a_firing_identifies_its_record(tmp_path: Path, text: str, columns: set[str]) -> None:
     """Rules A1, E2: with one source partition the offset within the unit is enough."""
     pipeline = load_text(tmp_path, with_trigger("{late: true}", text))
-    names = [column.name for column in firings_columns(pipeline.source, pipeline.windows["hourly"])]
+    names = [column.name for column in specs_of(pipeline, "").of("hourly").firings.columns]
     assert {name for name in names if name.startswith("fired_after_")} == columns

@@ -17,7 +17,7 @@ from tests.support.written_tables import log_days, write_rows
 from windows_pipeline.dagster import range_tags
 from windows_pipeline.dagster.definitions import build_definitions
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import computed_days
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.storage.writer_lock import writing
 
 FIRST = date(2013, 1, 1)
@@ -65,7 +65,7 @@ class Landing:
 
     def compute(self, *numbers: int) -> None:
         """Notes days as computed to the end."""
-        spec = computed_days(self.pipeline, "hourly", str(self.folder / "warehouse"), fired=False)
+        spec = specs_of(self.pipeline, str(self.folder / "warehouse")).of("hourly").computed_days
         days = (FIRST + timedelta(days=number - 1) for number in numbers)
         write_rows(spec, [{"arrival_unit": day} for day in days])
 

@@ -18,7 +18,7 @@ from tests.support.written_tables import write_rows as write
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.local import NoTableError, UnreadableTableError
 from windows_pipeline.query.tables.newest_rows import newest_rows
-from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
+from windows_pipeline.storage.catalog import TableSpec, specs_of
 from windows_pipeline.storage.files.damage import TableDamagedError
 
 START = datetime(2013, 3, 8, 12, tzinfo=UTC)
@@ -32,12 +32,12 @@ def pipeline(empty_project: Path) -> Pipeline:
 
 @pytest.fixture
 def alerts(pipeline: Pipeline, tmp_path: Path) -> TableSpec:
-    return window_tables(pipeline, "hourly", str(tmp_path / "warehouse")).alerts
+    return specs_of(pipeline, str(tmp_path / "warehouse")).of("hourly").alerts
 
 
 @pytest.fixture
 def rejected(pipeline: Pipeline, tmp_path: Path) -> TableSpec:
-    return source_tables(pipeline, str(tmp_path / "warehouse")).rejected_records
+    return specs_of(pipeline, str(tmp_path / "warehouse")).rejected_records
 
 
 def alert(day: int, minute: int, key: str = "JFK", retracted_by: int | None = None) -> Row:
@@ -80,7 +80,7 @@ def test_a_key_of_several_columns_is_printed_by_its_parts(
     """Rule A9: of one end the rows come by the parts; in JSON the key is an object."""
     text = FLIGHTS.replace("key: origin", "key: [carrier, flight]")
     pipeline = load_text(tmp_path / "pipelines", text)
-    spec = window_tables(pipeline, "hourly", str(tmp_path / "warehouse")).alerts
+    spec = specs_of(pipeline, str(tmp_path / "warehouse")).of("hourly").alerts
     keys = [("AA", 7), ("UA", None), ("AA", 12)]
     parts = [{"carrier": carrier, "flight": flight} for carrier, flight in keys]
     write(spec, [{**alert(9, 1), "key": part} for part in parts])

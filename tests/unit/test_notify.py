@@ -18,7 +18,7 @@ from tests.support.receivers import Receiver, receiver
 from tests.support.written_tables import write_rows
 from windows_pipeline.notify import WrongTargetsError
 from windows_pipeline.notify.delivered import BusyError, delivered_log
-from windows_pipeline.storage.catalog import firing_tables
+from windows_pipeline.storage.catalog import specs_of
 
 
 @pytest.fixture
@@ -250,9 +250,7 @@ def test_early_warnings_are_sent_where_they_are_asked_for(tmp_path: Path) -> Non
     text = FLIGHTS.replace("    aggregates:\n", "    trigger: {}\n    aggregates:\n")
     targets = "  early: {file: early, events: [warned, withdrawn]}\n  all: {file: all}\n"
     project = Notified(tmp_path, targets, text=text)
-    tables = firing_tables(project.pipeline, "hourly", project.settings.warehouse)
-    assert tables is not None
-    assert tables.early_warnings is not None
+    tables = specs_of(project.pipeline, project.settings.warehouse).of("hourly")
     row = {
         "arrival_unit": DAY, "rule": "disruption", "window_start": SINCE,
         "window_end": SINCE + timedelta(hours=1), "record_count": 11, "avg_dep_delay": 60.5,

@@ -21,7 +21,7 @@ from tests.support.written_tables import write_rows
 from windows_pipeline.cli.failures import noting_failures
 from windows_pipeline.dagster.definitions import build_definitions
 from windows_pipeline.notify import note_failure
-from windows_pipeline.storage.catalog import source_tables
+from windows_pipeline.storage.catalog import specs_of
 
 DAILY = FLIGHTS.replace("windows:", "expect_every: 1 day\nwindows:", 1)
 DAY = timedelta(days=1)
@@ -72,7 +72,7 @@ def test_a_target_that_names_other_events_hears_of_no_run(tmp_path: Path, hook: 
 def test_records_that_do_not_come_are_sent_once(tmp_path: Path, hook: Receiver) -> None:
     """However long ago they were due; until records come, whatever else is done to the table."""
     project = notified(tmp_path, hook, text=DAILY)
-    log = source_tables(project.pipeline, project.settings.warehouse).arrival_log
+    log = specs_of(project.pipeline, project.settings.warehouse).arrival_log
     began = datetime.now(UTC)
     assert project.deliver(began + 9 * DAY)["people"].events == 0  # it never ran
     write_rows(log, [{"arrival_unit": date(2013, 1, 1), "rows": 5}])

@@ -26,7 +26,7 @@ from windows_pipeline.report.measures import Measure, measure_of
 from windows_pipeline.report.page import rendered, report_page
 from windows_pipeline.report.records import rounded_up
 from windows_pipeline.report.words import trace_command
-from windows_pipeline.storage.catalog import TableSpec, window_tables
+from windows_pipeline.storage.catalog import TableSpec, specs_of
 
 MEBIBYTE = 2**20
 
@@ -57,7 +57,7 @@ class Reported(NamedTuple):
 
     @property
     def episodes(self) -> TableSpec:
-        return window_tables(self.pipeline, "hourly", str(self.folder / "warehouse")).episodes
+        return specs_of(self.pipeline, str(self.folder / "warehouse")).of("hourly").episodes
 
     def report(self, *args: str) -> tuple[int, str]:
         return self.command("report", "flights", *args)

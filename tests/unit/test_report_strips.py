@@ -14,7 +14,7 @@ from windows_pipeline.query.episodes import Episode
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.report.measures import Measure
 from windows_pipeline.report.strips import strip_around, strip_of_day
-from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.storage.catalog import specs_of
 
 BEGAN = datetime(2013, 1, 1, 8, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -32,7 +32,7 @@ def final(tmp_path: Path) -> LocalTable:
         (BEGAN + 3.5 * HOUR, 1),
         (BEGAN + 4.5 * HOUR + MS, 0),
     ]
-    table = window_tables(load_text(tmp_path, FLIGHTS), "hourly", f"{tmp_path}/w").final_windows
+    table = specs_of(load_text(tmp_path, FLIGHTS), f"{tmp_path}/w").of("hourly").final_windows
     write_rows(
         table,
         [
@@ -52,7 +52,7 @@ def final(tmp_path: Path) -> LocalTable:
 @pytest.fixture
 def alerts(tmp_path: Path) -> LocalTable:
     """The first silence raised an alert of each of two rules, one of which was retracted."""
-    table = window_tables(load_text(tmp_path, FLIGHTS), "hourly", f"{tmp_path}/w").alerts
+    table = specs_of(load_text(tmp_path, FLIGHTS), f"{tmp_path}/w").of("hourly").alerts
     end = BEGAN + HOUR + MS
     bounds = {"key": "EWR", "window_start": end - HOUR, "window_end": end, "arrival_unit": DAY}
     second = {"window_start": BEGAN + 2.5 * HOUR, "window_end": BEGAN + 3.5 * HOUR}

@@ -37,7 +37,7 @@ from tests.support.written_rows import (
 )
 from tests.support.written_tables import write_rows
 from windows_pipeline.query import WindowStore
-from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.storage.catalog import specs_of
 
 
 @st.composite
@@ -128,7 +128,7 @@ def project(empty_project: Path, command: Command) -> Command:
         }
         for offset in (1, 2)
     ]
-    tables = window_tables(pipeline, "hourly", warehouse)
+    tables = specs_of(pipeline, warehouse).of("hourly")
     result = {"record_count": 3, "failed": []}
     corrected = {"correction": 1, "change": "changed", "cause": "a file"}
     write_rows(tables.corrections, [{**rows[1], **corrected, "old": result, "new": result}])
@@ -210,7 +210,7 @@ def test_only_final_windows_of_the_store_are_traced(tmp_path: Path) -> None:
     pipeline, warehouse = pipeline_of(tmp_path, "so_far", "source"), str(tmp_path / "warehouse")
     records = [record_of(0, 0, "a", 0), record_of(1, 0, "a", 1_000)]
     write(pipeline, warehouse, records, finals_of(records, 2, "so_far"), "source")
-    write_rows(window_tables(pipeline, "hourly", warehouse).keyed_windows, [])
+    write_rows(specs_of(pipeline, warehouse).of("hourly").keyed_windows, [])
     store = WindowStore(pipeline, "hourly", warehouse)
     (window,) = store.fetch("a")
     with pytest.raises(

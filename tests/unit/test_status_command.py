@@ -16,12 +16,7 @@ from tests.support.command_line import Command, call_alone
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_tables import write_rows
 from windows_pipeline.config import Pipeline
-from windows_pipeline.storage.catalog import (
-    computed_days,
-    source_tables,
-    stream_checkpoint,
-    window_tables,
-)
+from windows_pipeline.storage.catalog import specs_of
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 
@@ -50,12 +45,12 @@ class Flights(NamedTuple):
             }
             for day, batch in zip(days, batches or [None] * len(days), strict=True)
         ]
-        tables = source_tables(self.pipeline, self.warehouse)
+        tables = specs_of(self.pipeline, self.warehouse)
         write_rows(tables.raw_events, [{"arrival_unit": date(2013, 1, day)} for day in days])
         write_rows(tables.arrival_log, rows)
 
     def compute(self, *days: int) -> None:
-        spec = computed_days(self.pipeline, "hourly", self.warehouse, fired=False)
+        spec = specs_of(self.pipeline, self.warehouse).of("hourly").computed_days
         write_rows(spec, [{"arrival_unit": date(2013, 1, day)} for day in days])
 
     def status(self, *args: str) -> tuple[int, str]:
@@ -78,7 +73,7 @@ def test_all_is_computed(flights: Flights) -> None:
     """Rule A4: windows are closed that end before watermark less grace."""
     flights.ingest([1, 2])
     flights.compute(1, 2)
-    final = window_tables(flights.pipeline, "hourly", flights.warehouse).final_windows
+    final = specs_of(flights.pipeline, flights.warehouse).of("hourly").final_windows
     start = NOON - timedelta(hours=12)
     row = {"key": "JFK", "window_start": start, "window_end": start + timedelta(hours=1)}
     write_rows(final, [{"arrival_unit": date(2013, 1, day), **row} for day in (1, 2, 2)])
@@ -125,7 +120,7 @@ def test_days_that_wait_are_named_and_fail(flights: Flights) -> None:
 
 def test_a_stream_has_no_days_that_wait_and_may_be_stopped(flights: Flights) -> None:
     flights.ingest([1, 1, 2], [0, 1, 2])
-    checkpoint = Path(stream_checkpoint(flights.pipeline, flights.warehouse))
+    checkpoint = Path(specs_of(flights.pipeline, flights.warehouse).stream_checkpoint)
     for kind in ("offsets", "commits"):
         (checkpoint / kind).mkdir(parents=True)
         for number in range(3):
@@ -140,7 +135,7 @@ def test_a_stream_has_no_days_that_wait_and_may_be_stopped(flights: Flights) -> 
 def test_a_correction_that_was_stopped_is_named_with_its_command(flights: Flights) -> None:
     flights.ingest([1])
     flights.compute(1)
-    spec = window_tables(flights.pipeline, "hourly", flights.warehouse).corrections
+    spec = specs_of(flights.pipeline, flights.warehouse).of("hourly").corrections
     write_rows(spec, [])
     details = {"first": "2013-01-01", "last": "2013-01-01", "cause": "it's late"}
     DeltaTable(spec.location).alter.set_table_properties(
@@ -162,7 +157,7 @@ def test_a_correction_that_was_stopped_is_named_with_its_command(flights: Flight
 
 
 def test_tables_of_another_definition_are_named(flights: Flights) -> None:
-    spec = window_tables(flights.pipeline, "hourly", flights.warehouse).alerts
+    spec = specs_of(flights.pipeline, flights.warehouse).of("hourly").alerts
     write_rows(spec, [])
     DeltaTable(spec.location).alter.set_table_properties(
         {"windows_pipeline.digest": "0"}, raise_if_not_exists=False

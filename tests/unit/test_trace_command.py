@@ -14,7 +14,7 @@ from tests.support.command_line import Command, call_alone
 from tests.support.pipeline_texts import FLIGHTS, changed, load_text
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.config import Pipeline
-from windows_pipeline.storage.catalog import firing_tables, source_tables, window_tables
+from windows_pipeline.storage.catalog import specs_of
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 
@@ -46,7 +46,7 @@ def flights(empty_project: Path, command: Command) -> Flights:
     """Two records of a window; one that is after it; and a day that closes it."""
     pipeline = load_text(empty_project / "pipelines", FLIGHTS)
     warehouse = str(empty_project / "warehouse")
-    source = source_tables(pipeline, warehouse)
+    source = specs_of(pipeline, warehouse)
     times = [(1, 0, 0), (1, 1, 30), (1, 2, 15), (1, 3, 300), (2, 0, 1_440)]
     raw, latest = [], NOON
     for day, offset, minute in times:
@@ -77,7 +77,7 @@ def flights(empty_project: Path, command: Command) -> Flights:
             for day, minute in ((1, 300), (2, 1_440))
         ],
     )
-    tables = window_tables(pipeline, "hourly", warehouse)
+    tables = specs_of(pipeline, warehouse).of("hourly")
     write_rows(tables.final_windows, [window(-30), window(0), window(30, 1), window(300, 1)])
     result = {"record_count": 3, "failed": []}
     correction = {**window(0), "correction": 1, "change": "changed", "old": result, "new": result}
@@ -148,7 +148,7 @@ def test_a_window_is_shown_with_its_firings(flights: Flights) -> None:
     """Rule E2: each with reason, cause, stream time and aggregates."""
     text = changed("    emit_empty: true", "    trigger:\n      early_every: 10 minutes\n    #")
     pipeline = load_text(flights.folder / "pipelines", text)
-    fired = firing_tables(pipeline, "hourly", str(flights.folder / "warehouse"))
+    fired = specs_of(pipeline, str(flights.folder / "warehouse")).of("hourly")
     assert fired is not None
     firing = {**window(0, 1), "cause": "STREAM_TIME", "stream_time": NOON, "avg_dep_delay": 1 / 3}
     listed = [

@@ -16,7 +16,7 @@ from tests.support.pipeline_texts import PIPELINES
 from tests.support.stored_files import commits, data_files
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.storage import delta_rs
-from windows_pipeline.storage.catalog import all_tables, landed_files
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.storage.files.damage import (
     TableDamagedError,
     computes_again,
@@ -125,7 +125,7 @@ def test_the_command_that_computes_a_table_again_is_named(
 
 def test_each_table_of_a_pipeline_is_named_with_a_step() -> None:
     pipeline = load_pipeline(PIPELINES / "flights.yaml")
-    tables = [*all_tables(pipeline, "w"), landed_files(pipeline, "w")]
+    tables = [*specs_of(pipeline, "w").written, specs_of(pipeline, "w").landed_files]
     steps = {table.name: computes_again(table.name).split()[-1] for table in tables}
     assert steps["flights/by_hour/firings"] == "firings"
     assert len(steps) > 20

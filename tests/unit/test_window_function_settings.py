@@ -18,7 +18,7 @@ from windows_pipeline.config import (
     table_definition,
 )
 from windows_pipeline.engine.firings.process import FunctionKernel
-from windows_pipeline.storage.catalog import all_tables
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.windows.firing.window_function import WindowFunction
 
 CODE = '''"""Functions of a project."""
@@ -54,11 +54,11 @@ def test_its_rows_are_a_table_with_its_columns(tmp_path: Path) -> None:
     """Rule E3: named by window, firing and number."""
     columns = "{level: string, seen: 'array<decimal(5, 1)>'}"
     pipeline = loaded(tmp_path, f"{{{FUNCTION}, columns: {columns}, records: [dep_delay]}}")
-    names = [table.name for table in all_tables(pipeline, "warehouse")]
+    names = [table.name for table in specs_of(pipeline, "warehouse").written]
     assert names[-3:] == [
         f"flights/hourly/{name}" for name in ("firings", "early_warnings", "processed")
     ]
-    processed = all_tables(pipeline, "warehouse")[-1]
+    processed = specs_of(pipeline, "warehouse").written[-1]
     assert [(column.name, column.type) for column in processed.columns] == [
         ("arrival_unit", "date"),
         ("key", "string"),

@@ -35,7 +35,7 @@ from windows_pipeline.query import WindowStore
 from windows_pipeline.query.records.definition_rows import DefinitionRows
 from windows_pipeline.query.records.window_records import records_of_window
 from windows_pipeline.query.tables.local import UnreadableTableError
-from windows_pipeline.storage.catalog import source_tables
+from windows_pipeline.storage.catalog import specs_of
 
 
 def found(
@@ -119,7 +119,7 @@ def test_a_record_that_the_log_lacks_is_in_no_window(tmp_path: Path) -> None:
     write_case(pipeline, warehouse, case)
     extra = {"source_partition": "0", "key": "a", "event_time": EPOCH, "running_max": EPOCH}
     write_rows(
-        source_tables(pipeline, warehouse).raw_events,
+        specs_of(pipeline, warehouse).raw_events,
         [{"arrival_unit": date(2013, 1, 5), "offset": 0, **extra}],
     )
     store = WindowStore(pipeline, "hourly", warehouse)

@@ -35,14 +35,8 @@ from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
 from windows_pipeline.query.tables.keys import KeyRange
 from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
 from windows_pipeline.query.tables.wanted import Wanted
-from windows_pipeline.storage.catalog import (
-    TableSpec,
-    firing_tables,
-    source_tables,
-    window_tables,
-)
+from windows_pipeline.storage.catalog import TableColumn, TableSpec, specs_of
 from windows_pipeline.storage.files.damage import TableDamagedError
-from windows_pipeline.storage.schemas import TableColumn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = date(2013, 3, 8)
@@ -101,11 +95,11 @@ class Project(NamedTuple):
 
     @property
     def final(self) -> TableSpec:
-        return window_tables(self.pipeline, "hourly", self.warehouse).final_windows
+        return specs_of(self.pipeline, self.warehouse).of("hourly").final_windows
 
     @property
     def keyed(self) -> TableSpec:
-        return window_tables(self.pipeline, "hourly", self.warehouse).keyed_windows
+        return specs_of(self.pipeline, self.warehouse).of("hourly").keyed_windows
 
     def store(self, table: Any = "final", **options: Any) -> WindowStore:
         return WindowStore(self.pipeline, "hourly", self.warehouse, table, **options)
@@ -298,7 +292,7 @@ def spans(
 def test_a_window_has_its_values_and_the_watermark(flights: Project) -> None:
     """As in Kafka's timestamped stores, a value knows the stream time of its last change."""
     write_rows(flights.keyed, [row_of(At("JFK", 0, batch=3, closed=False, records=2))])
-    log = source_tables(flights.pipeline, flights.warehouse).arrival_log
+    log = specs_of(flights.pipeline, flights.warehouse).arrival_log
     part = {"arrival_unit": DAY, "source_partition": "0", "rows": 1, "arrival_unit_rejected": 0}
     write_rows(
         log,
@@ -374,7 +368,7 @@ def test_a_method_of_another_kind_names_the_right_one(
     flights = project(tmp_path, text)
     spec = flights.final
     if table == "firings":
-        fired = firing_tables(flights.pipeline, "hourly", flights.warehouse)
+        fired = specs_of(flights.pipeline, flights.warehouse).of("hourly")
         assert fired is not None
         spec = fired.firings
     write_rows(spec, [])
@@ -538,12 +532,12 @@ def test_history_has_firings_and_corrections_of_a_window(tmp_path: Path) -> None
     """Rules E1 and E2."""
     flights = project(tmp_path, FIRING)
     write_rows(flights.final, [final_row(At("JFK", 0))])
-    fired = firing_tables(flights.pipeline, "hourly", flights.warehouse)
+    fired = specs_of(flights.pipeline, flights.warehouse).of("hourly")
     assert fired is not None
     firing = {**final_row(At("JFK", 0)), "cause": "RECORD", "is_final": False, "reason": "EARLY"}
     other = {**firing, "window_start": instant(1), "window_end": instant(61), "firing_id": 0}
     write_rows(fired.firings, [{**firing, "firing_id": 1}, {**firing, "firing_id": 0}, other])
-    corrections = window_tables(flights.pipeline, "hourly", flights.warehouse).corrections
+    corrections = specs_of(flights.pipeline, flights.warehouse).of("hourly").corrections
     result = {"record_count": 1, "avg_dep_delay": 1.5, "failed": []}
     correction = {
         **{name: final_row(At("JFK", 0))[name] for name in ("arrival_unit", "key")},

@@ -78,14 +78,14 @@ def with_tables(name: str) -> tuple[Settings, Pipeline]:
         ValueError: No pipeline has the name.
     """
     from windows_pipeline.query.tables.local import NoTableError
-    from windows_pipeline.storage.catalog import all_tables, source_tables
+    from windows_pipeline.storage.catalog import specs_of
     from windows_pipeline.storage.files.damage import LOG_FOLDER
 
     settings, pipeline = declared(name)
-    folders = [table.location for table in all_tables(pipeline, settings.warehouse)]
+    folders = [table.location for table in specs_of(pipeline, settings.warehouse).written]
     is_local = settings.warehouse.startswith("/")
     if is_local and not any(Path(folder, LOG_FOLDER).is_dir() for folder in folders):
-        raise NoTableError(source_tables(pipeline, settings.warehouse).arrival_log)
+        raise NoTableError(specs_of(pipeline, settings.warehouse).arrival_log)
     return settings, pipeline
 
 

@@ -199,10 +199,10 @@ def maintain(context: typer.Context, pipeline: PipelineName) -> None:
     settings, found = with_tables(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.storage.maintenance import maintain as maintained
-    from windows_pipeline.storage.tables import all_tables
+    from windows_pipeline.storage.tables import tables_of
 
     spark = session(context, settings)
-    for table in all_tables(found, settings.warehouse):
+    for table in tables_of(found, settings.warehouse).written:
         status.update(f"{table.name}: joining and deleting files")
         done = maintained(spark, table) if table.exists(spark) else "the table does not exist yet"
         CONSOLE.print(f"{table.name}: {done}")

@@ -27,7 +27,7 @@ from windows_pipeline.dagster.io_manager import results_resource
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.spark_resource import spark_resource
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.text.markdown import plain
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
@@ -110,7 +110,7 @@ def _tables_of(pipeline: Pipeline, settings: Settings) -> dg.AssetSelection:
     tables = dg.AssetSelection.groups(pipeline.name).without_checks()
     if pipeline.source.by_days:
         return tables
-    raw_events = asset_key(source_tables(pipeline, settings.warehouse).raw_events)
+    raw_events = asset_key(tables_of(pipeline, settings.warehouse).raw_events)
     return tables | dg.AssetSelection.checks_for_assets(raw_events)
 
 

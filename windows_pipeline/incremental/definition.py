@@ -39,7 +39,7 @@ from windows_pipeline.incremental.windows import arrival_unit_windows
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import ms_to_timestamp, with_instants
-from windows_pipeline.storage.tables import WindowTables, window_tables
+from windows_pipeline.storage.tables import WindowTables, tables_of
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import PipelineWindows, SessionWindows
 
@@ -111,7 +111,7 @@ class Definition:
     @cached_property
     def _tables(self) -> WindowTables:
         """The tables, for their columns alone, wherever they lie."""
-        return window_tables(self.pipeline, self.name, "")
+        return tables_of(self.pipeline, "").of(self.name)
 
     @cached_property
     def final_columns(self) -> list[str]:

@@ -33,7 +33,6 @@ from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import differences
 from windows_pipeline.storage.instants import with_milliseconds
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import computed_days, notifications
 
 
 class AlertsJob(WindowsJob):
@@ -54,18 +53,17 @@ class AlertsJob(WindowsJob):
     def tables(self) -> list[Table]:
         """Alerts, their episodes, and notifications if the pipeline notifies anybody."""
         tables = self.window_tables
-        return self.written(tables.alerts, tables.episodes, self.notifications)
-
-    @property
-    def notifications(self) -> Table | None:
-        """The table of what happened to episodes; None if the pipeline notifies nobody."""
-        return notifications(self.pipeline, self.windows_name, self.settings.warehouse)
+        return self.written(tables.alerts, tables.episodes, tables.notifications)
 
     @property
     def computed_days_table(self) -> Table:
         """The computed days of windows, of which alerts are the last step."""
-        warehouse = self.settings.warehouse
-        return computed_days(self.pipeline, self.windows_name, warehouse, fired=False)
+        return self.window_tables.computed_days
+
+    @property
+    def notifies(self) -> bool:
+        """Whether the pipeline notifies anybody of episodes."""
+        return self.window_tables.notifications.is_written
 
     def days_with_results(self, spark: SparkSession) -> list[date]:
         """The days whose alerts are computed, also those without an alert."""
@@ -83,7 +81,7 @@ class AlertsJob(WindowsJob):
         return [
             *alerts_checks(self.windows, self.result_columns),
             *alerts_history_checks(),
-            *([] if self.notifications is None else notification_checks(self.windows.spec)),
+            *(notification_checks(self.windows.spec) if self.notifies else []),
         ]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
@@ -99,7 +97,7 @@ class AlertsJob(WindowsJob):
             none = {table.short_name: small_frame(spark, [], table.schema) for table in self.tables}
             return Stage.of(self.tables, none, [])
         definition, arrivals = self.definition, self.arrivals(log)
-        notifies = self.notifications is not None
+        notifies = self.notifies
         raised = cache_rows(definition.raise_alerts(final))
         records = passing(self.logged_records(spark, log))
         cached, alerts, episodes, happened = [raised], [], [], []
@@ -155,7 +153,7 @@ class AlertsJob(WindowsJob):
                 changes={ALERTS_NEVER_CHANGED: changes},
             ),
         ]
-        if self.notifications is not None:
+        if self.notifies:
             spec, window = self.windows.spec, self.definition.window
             arrival_units = arrival_units_frame(spark, self.arrivals(log), days)
             closings = arrival_units.select("arrival_unit", "_close_before_ms")

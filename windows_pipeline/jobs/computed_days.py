@@ -20,16 +20,13 @@ from windows_pipeline.incremental.arrival_units import Arrivals, arrivals_of
 from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import computed_days
+from windows_pipeline.storage.tables import tables_of
 
 
 def computed_days_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> list[Table]:
     """A definition's tables of computed days: of windows and alerts, and of firings if any."""
-    fires = pipeline.windows[windows_name].trigger is not None
-    return [
-        computed_days(pipeline, windows_name, warehouse, fired=fired)
-        for fired in ([False, True] if fires else [False])
-    ]
+    tables = tables_of(pipeline, warehouse).of(windows_name)
+    return [tables.computed_days, *([tables.days_of_firings] if tables.firings.is_written else [])]
 
 
 def computed_days_in(spark: SparkSession, table: Table) -> set[date]:
@@ -83,9 +80,8 @@ def withdraw_computed_days(
 ) -> None:
     """Marks days as not computed, for every definition, whether or not it has firings now."""
     for name in pipeline.windows:
-        for fired, processed in ((False, False), (True, False), (True, True)):
-            of_windows = (pipeline, name, settings.warehouse)
-            table = computed_days(*of_windows, fired=fired, processed=processed)
+        tables = tables_of(pipeline, settings.warehouse).of(name)
+        for table in (tables.computed_days, tables.fired_days, tables.processed_days):
             if days and table.exists(spark):
                 table.withdraw(spark, sorted(days))
 

@@ -67,7 +67,7 @@ class FinalWindowsJob(WindowsJob):
     @property
     def key_columns(self) -> tuple[str, ...]:
         """The columns that identify a final window."""
-        return ("arrival_unit", *self.windows.window_key)
+        return self.window_tables.final_windows.key
 
     @property
     def _unique_columns(self) -> tuple[str, ...]:

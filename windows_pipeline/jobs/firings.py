@@ -33,7 +33,6 @@ from windows_pipeline.jobs.job import Rows, Stage, cache_rows, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.instants import with_milliseconds
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import FiringTables, computed_days, firing_tables
 from windows_pipeline.text.instants import day_number
 
 
@@ -41,17 +40,10 @@ class FiringsJob(WindowsJob):
     """Fills firings, early_warnings and processed of a window definition with a trigger."""
 
     @property
-    def firing_tables(self) -> FiringTables:
-        """The tables of firings."""
-        tables = firing_tables(self.pipeline, self.windows_name, self.settings.warehouse)
-        assert tables is not None  # noqa: S101  a definition without a trigger has no such job
-        return tables
-
-    @property
     def trigger(self) -> FiringTrigger:
         """When the windows fire."""
         trigger = self.windows.trigger
-        assert trigger is not None  # noqa: S101  as above
+        assert trigger is not None  # noqa: S101  a definition without a trigger has no such job
         return trigger
 
     @property
@@ -68,20 +60,20 @@ class FiringsJob(WindowsJob):
     @property
     def tables(self) -> list[Table]:
         """Firings; early_warnings and processed if the definition can have any."""
-        return self.written(*self.firing_tables.all)
+        return self.written(*self.window_tables.of_firings)
 
     @property
     def computed_days_table(self) -> Table:
         """The computed days of firings, apart from those of windows."""
-        return computed_days(self.pipeline, self.windows_name, self.settings.warehouse, fired=True)
+        return self.window_tables.days_of_firings
 
     @property
     def checks(self) -> list[Check]:
         """The checks of firings, of early warnings, and of a window function's rows."""
         checks = [*firing_checks(self.trigger), *closed_checks(self.trigger)]
-        if self.firing_tables.early_warnings:
+        if self.window_tables.early_warnings.is_written:
             checks += self._warning_checks
-        if self.firing_tables.processed:
+        if self.window_tables.processed.is_written:
             checks += processed_checks()
         own = own_checks_of_results(self.windows, self.result_columns, "firings")
         return [*checks, *own.checks]
@@ -110,9 +102,9 @@ class FiringsJob(WindowsJob):
         final = self.window_tables.final_windows.of_arrival_units(spark, days)
         found = self.definition.firing_rows(fired, with_milliseconds(final))
         rows, cached = {"firings": found.firings}, [fired]
-        if (warned := self.firing_tables.early_warnings) is not None:
+        if self.window_tables.early_warnings.is_written:
             # A definition without rules warns of nothing.
-            none = small_frame(spark, [], warned.schema)
+            none = small_frame(spark, [], self.window_tables.early_warnings.schema)
             rows["early_warnings"] = found.early_warnings or none
         if found.processed is not None:
             rows["processed"] = found.processed
@@ -143,11 +135,11 @@ class FiringsJob(WindowsJob):
             Batch("firings", numbered, firing_checks(self.trigger)),
             Batch("closed", closed, closed_checks(self.trigger)),
         ]
-        if self.firing_tables.early_warnings is not None:
+        if self.window_tables.early_warnings.is_written:
             warned = rows["early_warnings"]
             warnings = with_their_results(warned, fired, final, self.definition.rules)
             batches.append(Batch("early_warnings", warnings, self._warning_checks))
-        if self.firing_tables.processed is not None:
+        if self.window_tables.processed.is_written:
             made = with_their_firing(rows["processed"], fired)
             batches.append(Batch("processed", made, processed_checks()))
         own = own_checks_of_results(self.windows, self.result_columns, "firings")

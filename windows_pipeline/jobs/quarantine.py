@@ -14,7 +14,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.landed_files import FileState
 from windows_pipeline.storage.instants import with_timestamps
-from windows_pipeline.storage.tables import quarantined_files as quarantined_files_table
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.text.instants import epoch_ms
 
 
@@ -72,7 +72,7 @@ def quarantined(
     spark: SparkSession, pipeline: Pipeline, settings: Settings
 ) -> list[QuarantinedFile]:
     """The files that quarantined_files lists, by day and name; none if there is no table."""
-    table = quarantined_files_table(pipeline, settings.warehouse)
+    table = tables_of(pipeline, settings.warehouse).quarantined_files
     if not table.exists(spark):
         return []
     columns = ["arrival_unit", "file", "size_bytes", "written", "cause", "fix", "batch"]

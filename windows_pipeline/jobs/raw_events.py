@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import partial
+from functools import cached_property, partial
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -68,9 +68,7 @@ from windows_pipeline.sources.validation import (
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import landed_files as landed_files_table
-from windows_pipeline.storage.tables import quarantined_files as quarantined_files_table
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.tables import PipelineTables, tables_of
 from windows_pipeline.text.problems import RefusedError
 
 _LANDED = ("landed", "rejected")
@@ -109,11 +107,14 @@ class RawEventsJob:
 
         The row of the arrival log commits a day.
         """
-        tables = source_tables(self.pipeline, self.settings.warehouse)
-        listed = tables.quarantined_files
-        written = [tables.raw_events, tables.rejected_records, *([listed] if listed else [])]
-        written.append(tables.arrival_log)
-        return [replace(table, starts_over=self.starts_over) for table in written]
+        of = self.source_tables
+        every = (of.raw_events, of.rejected_records, of.quarantined_files, of.arrival_log)
+        return [replace(table, starts_over=self.starts_over) for table in every if table.is_written]
+
+    @cached_property
+    def source_tables(self) -> PipelineTables:
+        """The tables of the pipeline."""
+        return tables_of(self.pipeline, self.settings.warehouse)
 
     def starting_over(self) -> Self:
         """The same job, for a rebuild of its tables."""
@@ -131,7 +132,7 @@ class RawEventsJob:
     @property
     def files(self) -> Table:
         """The table of ingested files."""
-        return landed_files_table(self.pipeline, self.settings.warehouse)
+        return self.source_tables.landed_files
 
     @property
     def counted_tables(self) -> list[Table]:
@@ -368,7 +369,7 @@ class RawEventsJob:
             log.table.withdraw(spark, days)
         store_watermarks(spark, log.table, *decided_by)
         if not self.pipeline.source.skips_bad_files:  # but an earlier run may have left files out
-            listed = quarantined_files_table(self.pipeline, self.settings.warehouse)
+            listed = self.source_tables.quarantined_files
             if listed.exists(spark):
                 listed.withdraw(spark, days)
         records_and_files = [staged for staged in stage.tables.values() if staged is not log]

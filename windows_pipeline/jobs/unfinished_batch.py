@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
-from windows_pipeline.storage.catalog import stream_checkpoint
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.text.problems import RefusedError
 
 
@@ -62,7 +62,7 @@ def require_finished_batch(
     last = last_batch(log)
     if last is None and pipeline.source.by_days:
         return
-    checkpoint = stream_checkpoint(pipeline, warehouse)
+    checkpoint = specs_of(pipeline, warehouse).stream_checkpoint
     # The log has the last micro-batch, and lacks a micro-batch that is running.
     coming = 0 if last is None else last + 1
     for number in ([] if last is None else [last]) + ([] if alone else [coming]):

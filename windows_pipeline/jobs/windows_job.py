@@ -22,12 +22,7 @@ from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.jobs.unfinished_batch import logged_rows, require_finished_batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import (
-    SourceTables,
-    WindowTables,
-    source_tables,
-    window_tables,
-)
+from windows_pipeline.storage.tables import PipelineTables, WindowTables, tables_of
 
 
 @dataclass(frozen=True)
@@ -56,24 +51,24 @@ class WindowsJob:
         """The definition, which computes the rows."""
         return Definition(self.pipeline, self.windows_name, self.settings.tuning)
 
-    @property
-    def source(self) -> SourceTables:
-        """The tables of the pipeline's source."""
-        return source_tables(self.pipeline, self.settings.warehouse)
+    @cached_property
+    def source(self) -> PipelineTables:
+        """The tables of the pipeline."""
+        return tables_of(self.pipeline, self.settings.warehouse)
 
     @property
     def window_tables(self) -> WindowTables:
         """The tables of the definition."""
-        return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
+        return self.source.of(self.windows_name)
 
     @property
     def tables(self) -> list[Table]:
         """The tables that the job writes."""
         raise NotImplementedError
 
-    def written(self, *tables: Table | None) -> list[Table]:
-        """The tables of these specs as this job writes them, without those that are None."""
-        there = [table for table in tables if table is not None]
+    def written(self, *tables: Table) -> list[Table]:
+        """Those of some tables that the pipeline writes, as this job writes them."""
+        there = [table for table in tables if table.is_written]
         return [replace(table, starts_over=True) for table in there] if self.starts_over else there
 
     def starting_over(self) -> Self:

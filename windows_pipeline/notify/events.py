@@ -146,14 +146,14 @@ def event_tables(
 ) -> Iterator[tuple[catalog.TableSpec, Callable[[Row], Event]]]:
     """Each table of events that a pipeline has, and what makes an event of its rows."""
     asked = {event for target in pipeline.notify.values() for event in target.events}
+    specs = catalog.specs_of(pipeline, warehouse)
     for name, windows in pipeline.windows.items():
-        spec = catalog.notifications(pipeline, name, warehouse)
-        if spec is not None:
-            yield spec, partial(_event, name)
-        if windows.alerts and asked & set(_STATES.values()):
-            tables = catalog.firing_tables(pipeline, name, warehouse)
-            if tables is not None and tables.early_warnings is not None:
-                yield tables.early_warnings, partial(_warning, pipeline, name)
+        tables = specs.of(name)
+        if tables.notifications.is_written:
+            yield tables.notifications, partial(_event, name)
+        is_asked = windows.alerts and asked & set(_STATES.values())
+        if is_asked and tables.early_warnings.is_written:
+            yield tables.early_warnings, partial(_warning, pipeline, name)
 
 
 def opened_table(spec: catalog.TableSpec) -> LocalTable | None:

@@ -147,7 +147,7 @@ def _overdue(pipeline: Pipeline, warehouse: str, now: datetime) -> PipelineEvent
     """The event that no records came for `expect_every`; None if there is none to report."""
     if pipeline.expect_every is None or not notifies_of(pipeline, OVERDUE):
         return None
-    log = catalog.source_tables(pipeline, warehouse).arrival_log
+    log = catalog.specs_of(pipeline, warehouse).arrival_log
     try:
         history = open_table(log).history(_LOOKED_AT)
     except NoTableError:

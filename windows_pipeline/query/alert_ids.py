@@ -17,7 +17,7 @@ from windows_pipeline.query.tables.arrow_values import python_rows, texts
 from windows_pipeline.query.tables.keys import KEY
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted import Wanted
-from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.values import as_json, key_text
 
@@ -132,7 +132,7 @@ def alert_named(
     opened: list[str] = []
     missing: list[NoTableError] = []
     for name in names:
-        spec = window_tables(pipeline, name, warehouse).alerts
+        spec = specs_of(pipeline, warehouse).of(name).alerts
         try:
             alerts = _alerts_of(LocalTable(spec), pipeline, name)
         except NoTableError as error:

@@ -15,7 +15,7 @@ from windows_pipeline.query.tables.arrival_days import Watermarks, log_parts
 from windows_pipeline.query.tables.keys import KEY, in_order
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Span, Wanted
-from windows_pipeline.storage.catalog import firing_tables, source_tables, window_tables
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 Which = Literal["final", "current", "firings"]
@@ -81,18 +81,20 @@ class PinnedWindows:
         """
         self._windows = pipeline.windows[windows_name]
         self._which, self._most_rows = which, most_rows
-        tables = window_tables(pipeline, windows_name, warehouse)
-        spec = tables.final_windows if which == "final" else tables.keyed_windows
-        if which == "firings":
-            fired = firing_tables(pipeline, windows_name, warehouse)
-            if fired is None:
-                raise ValueError(
-                    f"table: windows {pipeline.name}/{windows_name} must have a trigger for "
-                    "'firings', but have none; use final or current"
-                )
-            spec = fired.firings
-        self.table = LocalTable(spec, version)
-        self._watermarks = Watermarks(log_parts(source_tables(pipeline, warehouse).arrival_log))
+        specs = specs_of(pipeline, warehouse)
+        tables = specs.of(windows_name)
+        of_which = {
+            "final": tables.final_windows,
+            "current": tables.keyed_windows,
+            "firings": tables.firings,
+        }
+        if not of_which[which].is_written:
+            raise ValueError(
+                f"table: windows {pipeline.name}/{windows_name} must have a trigger for "
+                "'firings', but have none; use final or current"
+            )
+        self.table = LocalTable(of_which[which], version)
+        self._watermarks = Watermarks(log_parts(specs.arrival_log))
 
     def found(self, wanted: Wanted, *, backward: bool = False) -> FoundWindows:
         """The windows that are wanted, in the order of key, start and end, or in the reverse.

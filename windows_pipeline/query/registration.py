@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.query.declared import declared_pipeline
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import firing_tables, source_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.windows import SessionWindows
 
 _AGE = "arrival_unit DESC, batch DESC NULLS LAST"
@@ -48,8 +48,8 @@ def register_tables(spark: SparkSession, pipeline: Pipeline, warehouse: str) -> 
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {quoted(pipeline.name)}")
     names = []
 
-    def name(table_name: str, table: Table | None, select: str = "SELECT * FROM {table}") -> None:
-        if table is None or not table.exists(spark):
+    def name(table_name: str, table: Table, select: str = "SELECT * FROM {table}") -> None:
+        if not table.exists(spark):
             return
         query = select.format(table=table.sql_path)
         spark.sql(
@@ -58,17 +58,17 @@ def register_tables(spark: SparkSession, pipeline: Pipeline, warehouse: str) -> 
         )
         names.append(f"{pipeline.name}.{table_name}")
 
-    for table_name, table in vars(source_tables(pipeline, warehouse)).items():
-        name(table_name, table)
+    of_pipeline = tables_of(pipeline, warehouse)
+    for table in of_pipeline.of_source:
+        name(table.short_name, table)
     for of, windows in pipeline.windows.items():
-        tables = window_tables(pipeline, of, warehouse)
-        fired = firing_tables(pipeline, of, warehouse)
-        every = {**vars(tables), **({} if fired is None else vars(fired))}
-        for table_name, table in every.items():
-            name(f"{of}_{table_name}", table)
+        tables = of_pipeline.of(of)
+        for table in (*tables.of_every_definition, *tables.of_firings):
+            name(f"{of}_{table.short_name}", table)
         name(f"{of}_current_windows", tables.keyed_windows, _current(windows))
         name(f"{of}_standing_alerts", tables.alerts, _STANDING)
-        name(f"{of}_open_warnings", None if fired is None else fired.early_warnings, _OPEN)
+        if tables.early_warnings.is_written:
+            name(f"{of}_open_warnings", tables.early_warnings, _OPEN)
     return tuple(names)
 
 

@@ -106,12 +106,13 @@ def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: Only Spark can read a table.
     """
-    log = log_parts(catalog.source_tables(pipeline, warehouse).arrival_log)
+    log = log_parts(catalog.specs_of(pipeline, warehouse).arrival_log)
     done = {name: computed_days(pipeline, name, warehouse, log) for name in pipeline.windows}
     waiting = waiting_days(pipeline.partitions.start, _ingested(log), done)
     through = _last_before(waiting.missing, log)
     opened = {
-        spec.name: LocalTable.if_there(spec) for spec in catalog.all_tables(pipeline, warehouse)
+        spec.name: LocalTable.if_there(spec)
+        for spec in catalog.specs_of(pipeline, warehouse).written
     }
     return PipelineState(
         through=through,
@@ -147,7 +148,7 @@ def computable_days(pipeline: Pipeline, windows_name: str, warehouse: str) -> li
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: Only Spark can read a table.
     """
-    log = log_parts(catalog.source_tables(pipeline, warehouse).arrival_log)
+    log = log_parts(catalog.specs_of(pipeline, warehouse).arrival_log)
     done = {windows_name: computed_days(pipeline, windows_name, warehouse, log)}
     waiting = waiting_days(pipeline.partitions.start, _ingested(log), done)
     return waiting.lacking.get(windows_name, [])
@@ -164,9 +165,9 @@ def computed_days(
     """
     if any(part.batch is not None for part in log):
         return _ingested(log)
-    fires = [False] if pipeline.windows[windows_name].trigger is None else [False, True]
-    specs = (catalog.computed_days(pipeline, windows_name, warehouse, fired=one) for one in fires)
-    return set.intersection(*map(_days_in, specs))
+    tables = catalog.specs_of(pipeline, warehouse).of(windows_name)
+    days = _days_in(tables.computed_days)
+    return days & _days_in(tables.days_of_firings) if tables.firings.is_written else days
 
 
 def close_time_ms(
@@ -184,7 +185,7 @@ def close_time_ms(
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: Only Spark can read a table.
     """
-    every = log_parts(catalog.source_tables(pipeline, warehouse).arrival_log)
+    every = log_parts(catalog.specs_of(pipeline, warehouse).arrival_log)
     log = tuple(part for part in every if part.arrival_unit <= (last or date.max))
     done = {windows_name: computed_days(pipeline, windows_name, warehouse, log)}
     waiting = waiting_days(pipeline.partitions.start, _ingested(log), done)
@@ -227,7 +228,7 @@ def _unfinished_batch(
     pipeline: Pipeline, warehouse: str, log: tuple[LogPart, ...]
 ) -> list[Unfinished]:
     """The micro-batch that Spark began and did not commit: in the log, or the one after it."""
-    folder = catalog.stream_checkpoint(pipeline, warehouse)
+    folder = catalog.specs_of(pipeline, warehouse).stream_checkpoint
     last = max((part.batch for part in log if part.batch is not None), default=None)
     for number in [0] if last is None else [last, last + 1]:
         begun, ended = (is_file(folder, f"{kind}/{number}") for kind in ("offsets", "commits"))
@@ -242,7 +243,7 @@ def _unfinished_corrections(
 ) -> list[Unfinished]:
     found = []
     for name in pipeline.windows:
-        table = opened[catalog.window_tables(pipeline, name, warehouse).corrections.name]
+        table = opened[catalog.specs_of(pipeline, warehouse).of(name).corrections.name]
         texts: Mapping[str, str] = {} if table is None else table.properties
         begun = int(texts.get(catalog.CORRECTION_BEGUN, "0"))
         if begun > int(texts.get(catalog.CORRECTION_FINISHED, "0")):
@@ -283,7 +284,7 @@ def _lost(
     opened: Mapping[str, LocalTable | None],
 ) -> list[Unfinished]:
     """Whether only one of the tables raw_events and arrival_log exists."""
-    raw_events = catalog.source_tables(pipeline, warehouse).raw_events.name
+    raw_events = catalog.specs_of(pipeline, warehouse).raw_events.name
     table = opened[raw_events]
     fix = f"windows-pipeline rebuild {pipeline.name} --from raw_events"
     if log and table is None:

@@ -19,7 +19,7 @@ from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
 from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.query.tables.keys import KeyRange
 from windows_pipeline.query.tables.wanted import Span, Wanted
-from windows_pipeline.storage.catalog import firing_tables, window_tables
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.windows import ROW_KEY, GracedRows
 
 _START, _END = "window_start", "window_end"
@@ -164,14 +164,13 @@ class WindowStore(PinnedStore):
         """
         at = self._instant(start, "start")
         wanted = Wanted(self._one(key), {_START: Span(at, at)})
-        fired = firing_tables(self._pipeline, self._name, self._warehouse)
+        tables = specs_of(self._pipeline, self._warehouse).of(self._name)
         firings: tuple[StoredWindow, ...] = ()
-        if fired is not None and self._which != "firings":
+        if tables.firings.is_written and self._which != "firings":
             store = type(self)(self._pipeline, self._name, self._warehouse, "firings")
             firings = tuple(store._pinned.found(wanted))  # noqa: SLF001  another store of the class
-        elif fired is not None:
+        elif tables.firings.is_written:
             firings = tuple(self._pinned.found(wanted))
-        tables = window_tables(self._pipeline, self._name, self._warehouse)
         corrections = corrections_in(tables.corrections, wanted, self._windows.row_key)
         return WindowHistory(firings, corrections)
 

@@ -16,7 +16,7 @@ from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import by_grace, caught_text, read_lateness, read_sizes
 from windows_pipeline.report.strips import strip_of_day
-from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.catalog import specs_of
 
 Drawn = Callable[[date], str]
 """Draws the plot of a day; raises UnreadableTableError where a table can't be read."""
@@ -32,7 +32,7 @@ def lateness_plot(pipeline: Pipeline, warehouse: str) -> Drawn:
     Raises:
         UnreadableTableError: A table can't be read.
     """
-    tables = source_tables(pipeline, warehouse)
+    tables = specs_of(pipeline, warehouse)
     raw = LocalTable(tables.raw_events)
     times = RecordTimes(pipeline, log_parts(tables.arrival_log), 0)
 
@@ -46,7 +46,7 @@ def lateness_plot(pipeline: Pipeline, warehouse: str) -> Drawn:
 
 def size_plot(pipeline: Pipeline, windows_name: str, warehouse: str) -> Drawn:
     """How many of the windows that a day closed have how many records; see `lateness_plot`."""
-    final = LocalTable(window_tables(pipeline, windows_name, warehouse).final_windows)
+    final = LocalTable(specs_of(pipeline, warehouse).of(windows_name).final_windows)
     return lambda day: picture(records_a_window(read_sizes(final, day)), "records")
 
 
@@ -57,11 +57,11 @@ def alert_plot(pipeline: Pipeline, windows_name: str, warehouse: str) -> Drawn:
     """
     windows = pipeline.windows[windows_name]
     numbers = numeric_columns(pipeline, windows)
-    tables = window_tables(pipeline, windows_name, warehouse)
+    tables = specs_of(pipeline, warehouse).of(windows_name)
     episodes, alerts, final = map(
         LocalTable, (tables.episodes, tables.alerts, tables.final_windows)
     )
-    log = log_parts(source_tables(pipeline, warehouse).arrival_log)
+    log = log_parts(specs_of(pipeline, warehouse).arrival_log)
 
     def drawn(day: date) -> str:
         worst: dict[tuple[str, str], Episode] = {}

@@ -17,7 +17,7 @@ from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import Lateness, by_grace, read_lateness
 from windows_pipeline.report.strips import strip_around
-from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.catalog import specs_of
 
 MOST_EPISODES = 40
 """The most episodes that a report shows in full: the worst ones."""
@@ -88,7 +88,7 @@ def read_report(
         UnreadableTableError: Only Spark can read a table.
         ValueError: None of the days is ingested.
     """
-    source = source_tables(pipeline, warehouse)
+    source = specs_of(pipeline, warehouse)
     raw = LocalTable(source.raw_events)
     log = log_parts(source.arrival_log)
     from_day, to_day = first or date.min, last or date.max
@@ -117,7 +117,7 @@ def _of_windows(
     pipeline: Pipeline, state: WindowsState, warehouse: str, days: Sequence[date]
 ) -> WindowsReport:
     windows, closed_ms = pipeline.windows[state.name], state.close_time_ms
-    tables = window_tables(pipeline, state.name, warehouse)
+    tables = specs_of(pipeline, warehouse).of(state.name)
     try:
         final, alerts, stored = map(
             LocalTable, (tables.final_windows, tables.alerts, tables.episodes)

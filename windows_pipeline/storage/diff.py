@@ -58,18 +58,15 @@ def with_differences(rows: DataFrame, found: DataFrame, key: Sequence[str]) -> D
     return unchanged.unionByName(changed)
 
 
-def apply_differences(
-    spark: SparkSession, table: Table, found: DataFrame, key: Sequence[str]
-) -> int:
+def apply_differences(spark: SparkSession, table: Table, found: DataFrame) -> int:
     """Applies differences to a stored table.
 
     Writes only the rows that differ, so the change data feed lists only these.
 
     Args:
         spark: The session.
-        table: The table.
-        found: The frame that `differences` returns for the table's stored rows; persisted.
-        key: The columns that identify a row, `arrival_unit` among them.
+        table: The table; `arrival_unit` is part of its key.
+        found: The frame that `differences` returns for its stored rows by its key; persisted.
 
     Returns:
         The table's version, a new one if any row differs.
@@ -77,10 +74,10 @@ def apply_differences(
     arrival_units = [row.arrival_unit for row in found.select("arrival_unit").distinct().collect()]
     if not arrival_units:
         return table.version(spark)
-    values = [name for name in table.schema.names if name not in key]
+    values = [name for name in table.schema.names if name not in table.key]
     of_new: dict[str, str | Column] = {name: f"found.new.{name}" for name in values}
-    of_key: dict[str, str | Column] = {name: f"found.{name}" for name in key}
-    same = " AND ".join(f"stored.{name} <=> found.{name}" for name in key)
+    of_key: dict[str, str | Column] = {name: f"found.{name}" for name in table.key}
+    same = " AND ".join(f"stored.{name} <=> found.{name}" for name in table.key)
     in_arrival_units = arrival_units_sql(arrival_units).replace(
         "arrival_unit ", "stored.arrival_unit "
     )

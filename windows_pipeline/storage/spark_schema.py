@@ -7,7 +7,7 @@ import re
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates.column_type import parse_type
-from windows_pipeline.storage.schemas import Columns
+from windows_pipeline.storage.catalog import Columns
 
 _LIST = re.compile(r"array<(.*)>")
 _TYPES: dict[str, T.DataType] = {

@@ -14,7 +14,7 @@ from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.incremental.firings import Positions, position_column
 from windows_pipeline.storage.fetched_rows import FetchedRows
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import FiringTables
+from windows_pipeline.storage.tables import WindowTables
 from windows_pipeline.streaming.scope import BatchScope
 from windows_pipeline.text.instants import day_number
 
@@ -25,7 +25,7 @@ class BatchFirings:
 
     Attributes:
         definition: The definition.
-        tables: Its tables of firings.
+        tables: Its tables.
         batch: The micro-batch's number.
         scope: The arrival units and close times of the micro-batch.
         before: The merge of the source partitions as it was before the micro-batch.
@@ -33,7 +33,7 @@ class BatchFirings:
     """
 
     definition: Definition
-    tables: FiringTables
+    tables: WindowTables
     batch: int
     scope: BatchScope
     before: Merge
@@ -65,7 +65,7 @@ class BatchFirings:
             (self.tables.early_warnings, found.early_warnings),
             (self.tables.processed, found.processed),
         ):
-            if table is not None and rows is not None:
+            if table.is_written and rows is not None:
                 computed = rows.localCheckpoint()
                 appends.append((table, computed, computed.count()))
         return appends

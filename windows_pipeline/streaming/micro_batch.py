@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,13 +31,7 @@ from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import (
-    SourceTables,
-    firing_tables,
-    notifications,
-    source_tables,
-    window_tables,
-)
+from windows_pipeline.storage.tables import PipelineTables, tables_of
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import BatchRecords
 from windows_pipeline.streaming.log_state import LogState, log_rows
@@ -212,7 +207,7 @@ class MicroBatch:
             BadFileError: A file turned bad after the micro-batch began, so its records count.
         """
         table = self._tables.quarantined_files
-        if table is None:
+        if not table.is_written:
             return
         of_batch = [file._replace(batch=self.number) for file in files]
         self.append(table, quarantine_rows(spark, of_batch), self.number, len(of_batch))
@@ -230,9 +225,9 @@ class MicroBatch:
         counts = fresh.agg(*[F.count(f"`{name}`") for name in self.unseen]).collect()[0]
         return [name for name, values in zip(self.unseen, counts, strict=True) if not values]
 
-    @property
-    def _tables(self) -> SourceTables:
-        return source_tables(self.pipeline, self.settings.warehouse)
+    @cached_property
+    def _tables(self) -> PipelineTables:
+        return tables_of(self.pipeline, self.settings.warehouse)
 
     def _raw(self, ordered: DataFrame) -> DataFrame:
         accepted = ordered.where(F.col("reason").isNull())
@@ -248,22 +243,19 @@ class MicroBatch:
     def _windows(
         self, fresh: DataFrame, row_count: int, before: LogState, after: LogState
     ) -> dict[str, BatchWindows]:
-        pipeline, warehouse = self.pipeline, self.settings.warehouse
         return {
             name: BatchWindows(
-                Definition(pipeline, name, self.settings.tuning),
+                Definition(self.pipeline, name, self.settings.tuning),
                 self._tables,
-                window_tables(pipeline, name, warehouse),
+                self._tables.of(name),
                 self.number,
                 fresh,
                 row_count,
                 before,
                 after,
-                notifications(pipeline, name, warehouse),
-                firing_tables(pipeline, name, warehouse),
                 self.append,
             )
-            for name in pipeline.windows
+            for name in self.pipeline.windows
         }
 
     def _log(self, spark: SparkSession, arrival_log: Table, rows: list[LogRow]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
@@ -26,15 +26,9 @@ from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files, w
 from windows_pipeline.sources.kafka.state import topic_state
 from windows_pipeline.sources.landed_files import require_listed
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
-from windows_pipeline.storage.catalog import stream_checkpoint
 from windows_pipeline.storage.files.damage import PUT_BACK
 from windows_pipeline.storage.table import Table, noted
-from windows_pipeline.storage.tables import (
-    all_tables,
-    notifications,
-    source_tables,
-    window_tables,
-)
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming.checkpoint import StreamBehindError, lacking
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landing
@@ -77,7 +71,7 @@ class Stream:
         """
         source = self.pipeline.source
         read = source.path if source.kafka is None else f"topic {topic_of(source).topic}"
-        checkpoint = stream_checkpoint(self.pipeline, self.settings.warehouse)
+        checkpoint = tables_of(self.pipeline, self.settings.warehouse).stream_checkpoint
         with noted(f"stream {self.pipeline.name} of {read} (checkpoint {checkpoint})"):
             self._run(every, on_batch, append)
 
@@ -91,7 +85,10 @@ class Stream:
         batches = _Batches(self, landing, topic, on_batch, append)
         query = (
             records.writeStream.queryName(f"{self.pipeline.name} stream")
-            .option("checkpointLocation", stream_checkpoint(self.pipeline, self.settings.warehouse))
+            .option(
+                "checkpointLocation",
+                tables_of(self.pipeline, self.settings.warehouse).stream_checkpoint,
+            )
             .foreachBatch(batches.take)
             .trigger(**trigger)
             .start()
@@ -199,7 +196,7 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
         StreamBehindError: The checkpoint lacks the log's newest micro-batch, or the log also has
             days that were ingested whole.
     """
-    tables = source_tables(pipeline, settings.warehouse)
+    tables = tables_of(pipeline, settings.warehouse)
     if not tables.arrival_log.exists(spark):
         return
     log = read_log(spark, tables.arrival_log)
@@ -214,7 +211,9 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
             f"windows-pipeline rebuild {pipeline.name} --from raw_events"
         )
     lack = lacking(
-        stream_checkpoint(pipeline, settings.warehouse), last, lambda file: is_there(spark, file)
+        tables.stream_checkpoint,
+        last,
+        lambda file: is_there(spark, file),
     )
     if lack is not None:
         raise StreamBehindError(f"{pipeline.name}: {lack}; {PUT_BACK}")
@@ -238,16 +237,15 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
     Raises:
         StreamBehindError: A table lacks rows of micro-batches that other tables have.
     """
-    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    of_pipeline = tables_of(pipeline, settings.warehouse)
+    arrival_log = of_pipeline.arrival_log
     log = read_log(spark, arrival_log) if arrival_log.exists(spark) else ()
     came = last_logged(log).batch is not None
-    of_windows = (window_tables(pipeline, name, settings.warehouse) for name in pipeline.windows)
-    may_be_empty = [tables.corrections for tables in of_windows]
-    quarantined_files = source_tables(pipeline, settings.warehouse).quarantined_files
-    # Episodes from before the pipeline had targets are not notified.
-    notified = [notifications(pipeline, name, settings.warehouse) for name in pipeline.windows]
-    may_be_empty += [table for table in (quarantined_files, *notified) if table is not None]
-    tables = all_tables(pipeline, settings.warehouse)
+    may_be_empty = [of_pipeline.quarantined_files]
+    for of_windows in map(of_pipeline.of, pipeline.windows):
+        # Episodes from before the pipeline had targets are not notified.
+        may_be_empty += [of_windows.corrections, of_windows.notifications]
+    tables = of_pipeline.written
     for table in tables:
         if table.exists(spark):  # a changed definition has another error than a new table
             table.require(spark)
@@ -258,7 +256,7 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
         _require_finished_before(spark, pipeline, settings, log, lacking[0])
     for table in tables:
         table.create_if_missing(spark, rows_to_come=table in lacking)
-    _refuse_while_rebuilding(spark, pipeline, settings)
+    _refuse_while_rebuilding(spark, tables)
 
 
 def _require_finished_before(
@@ -281,18 +279,17 @@ def _require_finished_before(
         ) from error
 
 
-def _refuse_while_rebuilding(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+def _refuse_while_rebuilding(spark: SparkSession, tables: Sequence[Table]) -> None:
     """Refuses to begin a micro-batch while a table lacks rows of earlier micro-batches.
 
     Raises:
         StreamBehindError: A table lacks rows.
     """
-    for table in all_tables(pipeline, settings.warehouse):
+    for table in tables:
         if table.is_rebuild_unfinished(spark):
             raise StreamBehindError(
                 f"{table.name} lacks what came before, as it is new or its rebuild is not "
-                "finished. Fill it first: "
-                f"windows-pipeline rebuild {pipeline.name}"
+                f"finished. Fill it first: windows-pipeline rebuild {table.name.split('/')[0]}"
             )
 
 
@@ -344,6 +341,7 @@ class _Batches:
         self._stream = ""
         self._state: LogState | None = None
         self._unseen: list[str] = list(pipeline.source.values)
+        self._tables = tables_of(pipeline, stream.settings.warehouse)
         self.error: Exception | None = None
 
     def begin(self, query_id: str) -> None:
@@ -363,7 +361,7 @@ class _Batches:
     def _ingest(self, rows: DataFrame, number: int) -> None:
         # A correction or rebuild that has begun since then does not read this micro-batch.
         _refuse_while_correcting(self._spark, self._pipeline, self._settings)
-        _refuse_while_rebuilding(self._spark, self._pipeline, self._settings)
+        _refuse_while_rebuilding(self._spark, self._tables.written)
         state = self._state_before(number)
         start = self._pipeline.partitions.start
         last_arrival_unit = max(state.last_arrival_unit or start, start)
@@ -405,9 +403,7 @@ class _Batches:
         if state is not None and state.batch == number - 1:
             return state
         source = self._pipeline.source
-        log = read_log(
-            self._spark, source_tables(self._pipeline, self._settings.warehouse).arrival_log
-        )
+        log = read_log(self._spark, self._tables.arrival_log)
         start = self._pipeline.partitions.start
         self._require_its_own(last_logged(log), number)
         merges = any(windows.trigger for windows in self._pipeline.windows.values())
@@ -425,7 +421,7 @@ class _Batches:
         if self._topic is not None and last.stream is not None:
             self._topic.require_goes_on(self._spark, last.stream)
         if last.stream not in (None, self._stream):
-            checkpoint = stream_checkpoint(self._pipeline, self._settings.warehouse)
+            checkpoint = self._tables.stream_checkpoint
             raise StreamBehindError(
                 f"{name}: its tables were filled by stream {last.stream}, this is "
                 f"{self._stream}, which starts over, as {checkpoint} holds no checkpoint of "

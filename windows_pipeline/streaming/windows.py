@@ -24,7 +24,7 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.fetched_rows import FetchedRows, fetched_rows
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms, with_instants
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import FiringTables, SourceTables, WindowTables
+from windows_pipeline.storage.tables import PipelineTables, WindowTables
 from windows_pipeline.streaming.episodes import BatchEpisodes
 from windows_pipeline.streaming.firings import BatchFirings
 from windows_pipeline.streaming.log_state import LogState
@@ -94,21 +94,17 @@ class BatchWindows:
         record_count: The number of records in `fresh`.
         before: The state of the log before the micro-batch.
         after: The state of the log with the micro-batch.
-        notifications: The table of what happened to episodes; None if the pipeline notifies nobody.
-        firings: The tables of firings; None without a trigger.
         append: Appends rows to a table.
     """
 
     definition: Definition
-    source: SourceTables
+    source: PipelineTables
     tables: WindowTables
     batch: int
     fresh: DataFrame
     record_count: int
     before: LogState
     after: LogState
-    notifications: Table | None = None
-    firings: FiringTables | None = None
     append: Append = Table.append
 
     def compute(self) -> ComputedBatch:
@@ -148,16 +144,15 @@ class BatchWindows:
                 listed = of_batch.episodes()
                 (row_count,) = listed.totals(["rule"], [])
                 appends.append((tables.episodes, listed.rows, row_count))
-            if self.notifications is not None:
+            if self.tables.notifications.is_written:
                 happened = of_batch.notifications()
-                appends.append((self.notifications, happened, happened.count()))
+                appends.append((self.tables.notifications, happened, happened.count()))
         if found.failed:
             rows = fetched.where(_FAILED).frame
             failed = self.definition.failed_windows(rows).localCheckpoint()
             appends.append((tables.failed_windows, failed, failed.count()))
-        if self.firings is not None:
-            fires = self._fires(self.firings)
-            appends += fires.compute(marked, self._from_ms, closed)
+        if self.tables.firings.is_written:
+            appends += self._firings.compute(marked, self._from_ms, closed)
         late = dropped - found.late.outside_windows
         tasks = [append_of(*rows, self.batch, self.append) for rows in appends if rows[-1]]
         return ComputedBatch(tasks, late, found.failed, found.undecided)
@@ -180,11 +175,12 @@ class BatchWindows:
         """The number of the last day of the micro-batch, for which its windows are computed."""
         return day_number(self._scope.arrival_units[-1])
 
-    def _fires(self, tables: FiringTables) -> BatchFirings:
+    @property
+    def _firings(self) -> BatchFirings:
         before, after = self.before.merge, self.after.merge
         assert before is not None  # noqa: S101  the stream merges if windows have a trigger
         assert after is not None  # noqa: S101
-        return BatchFirings(self.definition, tables, self.batch, self._scope, before, after)
+        return BatchFirings(self.definition, self.tables, self.batch, self._scope, before, after)
 
     def _records(self) -> DataFrame:
         """The micro-batch's records, and earlier records that its windows or late records need.
@@ -258,7 +254,7 @@ class BatchWindows:
         schema = self.tables.keyed_windows.schema
         columns = {field.name: F.col(field.name).cast(field.dataType) for field in schema}
         more = [name for name in (*PARTLY_LATE, REASONS) if name in placed.columns]
-        if self.firings is not None:
+        if self.tables.firings.is_written:
             more.append("_computed_day")
         rows = placed.select(*[column.alias(name) for name, column in columns.items()], *more)
         broken = [F.when(F.expr(rule.when), 1).otherwise(0) for rule in definition.rules.values()]
@@ -341,7 +337,7 @@ class BatchWindows:
     def _episodes(self, breaking: DataFrame, closed: DataFrame) -> BatchEpisodes:
         """The episodes of these alerts and of earlier alerts."""
         joined = self._with_earlier_alerts(breaking)
-        notifies = self.notifications is not None
+        notifies = self.tables.notifications.is_written
         return BatchEpisodes(
             self.definition, self.tables, notifies, self._scope, joined, closed, self._is_earlier
         )

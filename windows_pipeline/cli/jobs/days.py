@@ -54,7 +54,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_from, days_text
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import window_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.text.counts import counted
 
 
@@ -76,9 +76,9 @@ def check_tables(
         if job is not jobs[0] and not any(table.exists(spark) for table in job.tables):
             CONSOLE.print(f"{main_table}: the table does not exist yet")
             continue
-        if isinstance(job, AlertsJob) and job.notifications is not None:
+        if isinstance(job, AlertsJob) and job.notifies:
             # A pipeline that got `notify` after its last run has no such table yet.
-            job.notifications.create_if_missing(spark)
+            job.window_tables.notifications.create_if_missing(spark)
         for table in job.tables:
             table.require(spark)
         published = published_days(job, spark)
@@ -170,7 +170,7 @@ def _print_records(
     late, failed = {}, {}
     arrival_units = sorted({row.arrival_unit for row in of_days})
     for name in pipeline.windows:
-        tables = window_tables(pipeline, name, settings.warehouse)
+        tables = tables_of(pipeline, settings.warehouse).of(name)
         if tables.late_records.exists(spark):
             rows = _rows(tables.late_records, spark, arrival_units)
             late[name] = 0 if rows is None else rows.where("reason <> 'outside_windows'").count()

@@ -53,7 +53,7 @@ def episodes(
     with Status(CONSOLE, f"{pipeline}: reading") as status:
         from windows_pipeline.cli.terminal.rows import print_grid, print_json
         from windows_pipeline.query.tables.local import NoTableError
-        from windows_pipeline.storage.catalog import window_tables
+        from windows_pipeline.storage.catalog import specs_of
 
         shown: list[tuple[str, pa.Table, int]] = []
         missing: list[NoTableError] = []
@@ -71,7 +71,7 @@ def episodes(
         print_json([(name, rows) for name, rows, _ in shown], newest_last=False)
         return
     for name, rows, count in shown:
-        title = window_tables(found, name, settings.warehouse).episodes.name
+        title = specs_of(found, settings.warehouse).of(name).episodes.name
         print_grid(title, rows, FIRST_COLUMNS, newest_last=False)
         if count > rows.num_rows:
             say("note", f"{title} has {count:,} episodes; raise --limit {limit} to see them")
@@ -97,9 +97,9 @@ def _worst(
     from windows_pipeline.query.episodes import read_episodes, rows_of
     from windows_pipeline.query.state import close_time_ms
     from windows_pipeline.query.tables.local import LocalTable
-    from windows_pipeline.storage.catalog import window_tables
+    from windows_pipeline.storage.catalog import specs_of
 
-    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    tables = specs_of(pipeline, settings.warehouse).of(windows_name)
     table, alerts = LocalTable(tables.episodes), LocalTable(tables.alerts)
     windows = pipeline.windows[windows_name]
     keys = None

@@ -70,11 +70,11 @@ def alerts(
     """
     days = parsed_days(first, last)
     settings, found = declared(pipeline)
-    from windows_pipeline.storage.catalog import window_tables
+    from windows_pipeline.storage.catalog import specs_of
 
     shown = []
     for name in every_windows(found, windows):
-        tables = window_tables(found, name, settings.warehouse)
+        tables = specs_of(found, settings.warehouse).of(name)
         aggregates = [aggregate.name for aggregate in found.windows[name].aggregate_list]
         # What users look for first; the rest follows in the table's order.
         first_columns = [
@@ -101,13 +101,13 @@ def late(
     """
     days = parsed_days(first, last)
     settings, found = declared(pipeline)
-    from windows_pipeline.storage.catalog import window_tables
+    from windows_pipeline.storage.catalog import specs_of
 
     shown = []
     for name in every_windows(found, windows):
         values = found.windows[name].keyed(found.source).values
         first_columns = ("key", "event_time", "reason", "late_by_ms", *values)
-        spec = window_tables(found, name, settings.warehouse).late_records
+        spec = specs_of(found, settings.warehouse).of(name).late_records
         shown.append(Shown(name, spec, first_columns))
     _show(found, shown, days, limit, as_json=as_json)
 
@@ -123,9 +123,9 @@ def rejected(
     """Lists the newest rejected records, the newest last: by arrival day, then by file."""
     days = parsed_days(first, last)
     settings, found = declared(pipeline)
-    from windows_pipeline.storage.catalog import source_tables
+    from windows_pipeline.storage.catalog import specs_of
 
-    spec = source_tables(found, settings.warehouse).rejected_records
+    spec = specs_of(found, settings.warehouse).rejected_records
     shown = [Shown(None, spec, ("reason", "file", "original"))]
     _show(found, shown, days, limit, as_json=as_json, order=("file", "reason"))
 

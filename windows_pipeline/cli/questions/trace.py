@@ -175,9 +175,9 @@ def _episode(settings: Settings, pipeline: Pipeline, alert: FoundAlert) -> Episo
     """An alert's episode; None if an older release wrote the tables, as it stored no episodes."""
     from windows_pipeline.query.episodes import newest_of
     from windows_pipeline.query.tables.local import LocalTable, NoTableError
-    from windows_pipeline.storage.catalog import window_tables
+    from windows_pipeline.storage.catalog import specs_of
 
-    tables = window_tables(pipeline, alert.windows_name, settings.warehouse)
+    tables = specs_of(pipeline, settings.warehouse).of(alert.windows_name)
     named = [(alert.rule, alert.key, alert.episode_start)]
     with suppress(NoTableError):
         windows = pipeline.windows[alert.windows_name]

@@ -15,7 +15,7 @@ from windows_pipeline.dagster.assets.plots import alert_plots
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import firing_tables
+from windows_pipeline.storage.tables import tables_of
 
 _WARNINGS_SHOWN = 50
 _WARNING = (
@@ -30,21 +30,16 @@ def plot_and_warnings(pipeline: Pipeline, windows_name: str, settings: Settings)
     The warnings of all days stand with the last one.
     """
     plots = alert_plots(pipeline, windows_name, settings)
-    warnings = _warnings_table(pipeline, windows_name, settings)
+    warnings = tables_of(pipeline, settings.warehouse).of(windows_name).early_warnings
 
     def made(spark: SparkSession, days: Sequence[date]) -> Mapping[date, Metadata]:
         found = dict(plots(spark, days))
-        if warnings is not None and warnings.exists(spark):
+        if warnings.is_written and warnings.exists(spark):
             last = max(days)
             found[last] = {**found.get(last, {}), **_early_warnings(spark, warnings, days)}
         return found
 
     return made
-
-
-def _warnings_table(pipeline: Pipeline, windows_name: str, settings: Settings) -> Table | None:
-    of_firings = firing_tables(pipeline, windows_name, settings.warehouse)
-    return None if of_firings is None else of_firings.early_warnings
 
 
 def _early_warnings(

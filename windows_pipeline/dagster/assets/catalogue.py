@@ -15,7 +15,7 @@ from windows_pipeline.dagster.assets.metadata import column_schema
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.report.words import definition_rows
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.text.markdown import code, plain, table
 
 _DIGITS = 12
@@ -111,7 +111,7 @@ def column_lineage(
     """
     if _windows_name(stored) is None:
         return {}
-    raw = asset_key(source_tables(pipeline, warehouse).raw_events)
+    raw = asset_key(tables_of(pipeline, warehouse).raw_events)
     lineage = dg.TableColumnLineage(
         {
             column: [dg.TableColumnDep(raw, name) for name in names]

@@ -26,7 +26,7 @@ from windows_pipeline.jobs.correction.run import (
 from windows_pipeline.jobs.days.runs import changed_since
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import days_text
-from windows_pipeline.storage.tables import window_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.storage.writer_lock import writing
 
 _CONFIG = {
@@ -44,7 +44,7 @@ _CONFIG = {
 
 def corrections(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetSpec:
     """The asset of the table `corrections`, which only the correction job writes."""
-    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    tables = tables_of(pipeline, settings.warehouse).of(windows_name)
     return table_spec(
         pipeline,
         tables.corrections,

@@ -32,7 +32,7 @@ from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.jobs.days.chain import all_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult
 
 
@@ -58,13 +58,15 @@ class ResultEvents:
         self._instance = instance
         self._pipeline = pipeline
         self._warehouse = settings.warehouse
-        self._tables = {table.name: table for table in all_tables(pipeline, settings.warehouse)}
+        self._tables = {
+            table.name: table for table in tables_of(pipeline, settings.warehouse).written
+        }
         self._mains = {job.tables[0].name for job in all_jobs(pipeline, settings)}
-        raw_events = source_tables(pipeline, settings.warehouse).raw_events
+        raw_events = tables_of(pipeline, settings.warehouse).raw_events
         self._plots = {raw_events.name: lateness_plots(pipeline, settings)}
         self._episodes: dict[str, EpisodeChecks] = {}
         for name in pipeline.windows:
-            tables = window_tables(pipeline, name, settings.warehouse)
+            tables = tables_of(pipeline, settings.warehouse).of(name)
             self._plots[tables.final_windows.name] = size_plots(pipeline, name, settings)
             self._plots[tables.alerts.name] = plot_and_warnings(pipeline, name, settings)
             self._episodes[tables.alerts.name] = EpisodeChecks(pipeline, name, settings)
@@ -97,7 +99,7 @@ class ResultEvents:
         Days of corrections are those that the correction changed. Of other tables they are all that
         it computed again, so that a day is green once it is found right.
         """
-        tables = window_tables(self._pipeline, windows_name, self._warehouse)
+        tables = tables_of(self._pipeline, self._warehouse).of(windows_name)
         counted = {table.name for table in (tables.final_windows, tables.alerts)}
         counts = correction_metadata(result, cause)
         again = "the same correction again"

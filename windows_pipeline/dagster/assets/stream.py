@@ -31,7 +31,7 @@ from windows_pipeline.jobs.days.chain import checked_days
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError, bad_file_in
 from windows_pipeline.storage.table import TableRebuiltError, TableRedefinedError
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.storage.writer_lock import is_writing
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.text.counts import counted
@@ -75,7 +75,7 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
 
         def published(*, is_whole: bool) -> Iterator[Event]:
             yield from events.of_stream(batches)
-            arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+            arrival_log = tables_of(pipeline, settings.warehouse).arrival_log
             days = _days_to_check(batches, read_log(session, arrival_log), is_whole=is_whole)
             checked = checked_days(session, pipeline, settings, days) if days else ()
             yield from in_order(context.instance, events.of_checked(checked, days))

@@ -19,7 +19,7 @@ from windows_pipeline.jobs import (
     RawEventsJob,
 )
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import firing_tables, source_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 
 Assets = list[dg.AssetsDefinition | dg.AssetSpec]
 
@@ -50,8 +50,8 @@ def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
 
 def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) -> Assets:
     """The assets of the tables of one window definition."""
-    source = source_tables(pipeline, settings.warehouse)
-    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    source = tables_of(pipeline, settings.warehouse)
+    tables = source.of(windows_name)
     keyed_windows = step(
         pipeline,
         KeyedWindowsJob(pipeline, windows_name, settings),
@@ -66,8 +66,7 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
         FinalWindowsJob(pipeline, windows_name, settings),
         deps=[asset_key(tables.keyed_windows)],
     )
-    of_firings = firing_tables(pipeline, windows_name, settings.warehouse)
-    warnings = None if of_firings is None else of_firings.early_warnings
+    warnings = tables.early_warnings
     alerts = step(
         pipeline,
         AlertsJob(pipeline, windows_name, settings),
@@ -75,7 +74,7 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
         deps=[
             asset_key(tables.final_windows),
             asset_key(source.raw_events),
-            *([] if warnings is None else [asset_key(warnings)]),
+            *([asset_key(warnings)] if warnings.is_written else []),
         ],
         others_of_first=True,  # notifications are of alerts
     )

@@ -16,7 +16,7 @@ from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.local import UnreadableTableError
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.landed_files import landed_days
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.tables import tables_of
 
 
 class LandedDays(NamedTuple):
@@ -70,7 +70,7 @@ def landed_days_of(
     path = resolve(pipeline.source.required_path, settings.landing)
     partitions = arrival_days(pipeline)
     known = set(partitions.get_partition_keys())
-    source = source_tables(pipeline, settings.warehouse)
+    source = tables_of(pipeline, settings.warehouse)
     raw_events = asset_key(source.raw_events)
     try:
         published = {part.arrival_unit for part in log_parts(source.arrival_log)}

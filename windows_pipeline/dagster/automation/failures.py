@@ -10,7 +10,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.notify import FAILED, note_failure, notifies_of
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import all_tables
+from windows_pipeline.storage.tables import tables_of
 
 _WILL_RETRY = "dagster/will_retry"
 """The tag of a failed run, such as one whose process was killed, that Dagster runs again."""
@@ -27,7 +27,9 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
     if not notifying:
         return None
     tables = {
-        pipeline.name: {asset_key(table) for table in all_tables(pipeline, settings.warehouse)}
+        pipeline.name: {
+            asset_key(table) for table in tables_of(pipeline, settings.warehouse).written
+        }
         for pipeline in notifying
     }
 

@@ -16,7 +16,7 @@ from windows_pipeline.jobs import check_published, published_days
 from windows_pipeline.jobs.days.chain import STEPS, all_jobs, rebuild
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.maintenance import maintain
-from windows_pipeline.storage.tables import all_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.storage.writer_lock import writing
 
 _REBUILD: dict[str, Any] = {
@@ -102,7 +102,7 @@ def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
 
     def maintain_tables(context: dg.OpExecutionContext, spark: SparkResource) -> Iterator[Event]:
         session = spark.spark_session
-        for table in all_tables(pipeline, settings.warehouse):
+        for table in tables_of(pipeline, settings.warehouse).written:
             report = maintain(session, table) if table.exists(session) else "does not exist yet"
             context.log.info(f"{table.name}: {report}")
         yield from ()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
-from windows_pipeline.incremental.alerts import EPISODE, standing
+from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.correction_marker import Correction
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
@@ -22,7 +23,7 @@ from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.diff import apply_differences, differences
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import FiringTables, WindowTables, with_any_grace
+from windows_pipeline.storage.tables import PipelineTables, tables_of
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,10 @@ class InCorrection(WindowsJob):
 
     correction: Correction
 
-    @property
-    def window_tables(self) -> WindowTables:
-        """The tables of the definition, which follow the old grace until the correction ends."""
-        return super().window_tables.before_correction()
+    @cached_property
+    def source(self) -> PipelineTables:
+        """The tables of the pipeline, which follow the old grace until the correction ends."""
+        return tables_of(self.pipeline, self.settings.warehouse, grace_may_differ=True)
 
     def refuse_while_correcting(self, spark: SparkSession) -> None:
         """Refuses nothing, as the job belongs to the unfinished correction."""
@@ -99,7 +100,7 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
     ) -> int:
         """Writes the windows that differ from the stored windows; returns the version."""
         stored = final.table.of_arrival_units(spark, days)
-        return _change(spark, final, stored, self.key_columns)
+        return _change(spark, final, stored)
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         version = self.correction.final_version
@@ -117,20 +118,14 @@ class AlertsCorrection(InCorrection, AlertsJob):
     Notifications, if there are any, are treated alike. Episodes are replaced where they differ.
     """
 
-    @property
-    def notifications(self) -> Table | None:
-        """The table, which follows the old grace until the correction ends."""
-        table = super().notifications
-        return None if table is None else with_any_grace(table)
-
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Raises the days' alerts; the staged rows are all rows that the days will have."""
         stage = super().stage(spark, days, log)
         rows = dict(stage.rows)
         rows["alerts"] = cache_rows(self._with_history(self._before(spark, days), rows["alerts"]))
         cached = [*stage.cached, rows["alerts"]]
-        if self.notifications is not None:
-            stored = self.notifications.of_arrival_units(spark, days)
+        if self.notifies:
+            stored = self.window_tables.notifications.of_arrival_units(spark, days)
             corrected = self.definition.corrected_notifications(
                 stored, rows["notifications"], self.correction.number
             )
@@ -140,17 +135,9 @@ class AlertsCorrection(InCorrection, AlertsJob):
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the rows that differ from the stored rows."""
-        # The same alert may be retracted and raised again, by different corrections.
-        keys = {
-            "alerts": (*self.key_columns, "correction"),
-            "episodes": ("arrival_unit", *EPISODE),
-            "notifications": ("arrival_unit", "notification_id"),
-        }
         return {
-            rows.table.name: _change(
-                spark, rows, rows.table.of_arrival_units(spark, days), keys[name]
-            )
-            for name, rows in stage.tables.items()
+            rows.table.name: _change(spark, rows, rows.table.of_arrival_units(spark, days))
+            for rows in stage.tables.values()
         }
 
     def _before(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
@@ -193,20 +180,12 @@ class AlertsCorrection(InCorrection, AlertsJob):
 class FiringsCorrection(InCorrection, FiringsJob):
     """Computes firings, early_warnings and processed again."""
 
-    @property
-    def firing_tables(self) -> FiringTables:
-        """The tables of firings, which follow the old grace until the correction ends."""
-        return super().firing_tables.before_correction()
 
-
-def _change(
-    spark: SparkSession, staged: StagedTable, stored: DataFrame, key_columns: Sequence[str]
-) -> int:
-    columns = staged.table.schema.names
-    found = cache_rows(
-        differences(stored.select(*columns), staged.rows.select(*columns), key_columns)
-    )
+def _change(spark: SparkSession, staged: StagedTable, stored: DataFrame) -> int:
+    """Writes the rows that differ from the stored rows; returns the version."""
+    columns, key = staged.table.schema.names, staged.table.key
+    found = cache_rows(differences(stored.select(*columns), staged.rows.select(*columns), key))
     try:
-        return apply_differences(spark, staged.table, found, key_columns)
+        return apply_differences(spark, staged.table, found)
     finally:
         found.unpersist()

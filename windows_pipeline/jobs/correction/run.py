@@ -39,14 +39,7 @@ from windows_pipeline.jobs.unfinished_batch import (
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import days_from, days_text
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import (
-    WindowTables,
-    firing_tables,
-    notifications,
-    source_tables,
-    window_tables,
-    with_any_grace,
-)
+from windows_pipeline.storage.tables import WindowTables, tables_of
 
 
 @dataclass(frozen=True)
@@ -153,8 +146,8 @@ def plan_corrections(
         The definitions to correct.
     """
     names = [windows_name] if windows_name is not None else list(pipeline.windows)
-    tables = {name: window_tables(pipeline, name, settings.warehouse) for name in names}
-    names = [name for name in names if tables[name].final_windows.exists(spark)] or names
+    of = tables_of(pipeline, settings.warehouse).of
+    names = [name for name in names if of(name).final_windows.exists(spark)] or names
     for name in names:
         plan_correction(spark, pipeline, name, settings, first, last, cause)
     return names
@@ -196,7 +189,7 @@ class CorrectionPlan:
             BatchUnfinishedError: A micro-batch came since the plan was made.
         """
         job = self.job
-        tables = job.window_tables.before_correction()
+        tables = job.window_tables
         correction = _begin(spark, job, self.log, self.asked, self.cause, self.unfinished)
         days = days_from(correction.first, correction.last)
         report(
@@ -243,27 +236,24 @@ def plan_correction(
         raise ValueError(
             f"cause: must say why published results are corrected, but is {cause!r}; write a reason"
         )
-    tables = window_tables(pipeline, windows_name, settings.warehouse).before_correction()
+    of_pipeline = tables_of(pipeline, settings.warehouse, grace_may_differ=True)
+    tables = of_pipeline.of(windows_name)
     for table in (tables.keyed_windows, tables.late_records, tables.final_windows):
         table.require(spark)
     for table in (tables.corrections, tables.alerts, tables.episodes, tables.failed_windows):
         table.create_if_missing(spark)
-    fires = firing_tables(pipeline, windows_name, settings.warehouse)
-    fired = (
-        [table for table in fires.before_correction().all if table.exists(spark)] if fires else []
-    )
-    notified = notifications(pipeline, windows_name, settings.warehouse)
-    if notified is not None:
-        fired.append(with_any_grace(notified))
-        fired[-1].create_if_missing(spark)
+    fired = [table for table in tables.of_firings if table.exists(spark)]
+    if tables.notifications.is_written:
+        tables.notifications.create_if_missing(spark)
+        fired.append(tables.notifications)
     for table in fired:
         table.require(spark)
-    log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
+    log = read_log(spark, of_pipeline.arrival_log)
     unfinished = unfinished_correction(spark, tables.corrections)
     if unfinished is None:
         # A correction that has begun keeps the stream from finishing its micro-batch.
         require_finished_batch(spark, pipeline, settings.warehouse, log)
-    grace_changed = not all(table.follows_definition(spark) for table in vars(tables).values())
+    grace_changed = not all(table.follows_definition(spark) for table in tables.of_every_definition)
     asked = _asked_days(spark, tables, None if grace_changed else first, last, unfinished)
     job = KeyedWindowsJob(pipeline, windows_name, settings)
     return CorrectionPlan(job, log, asked, cause, grace_changed, fired, unfinished)
@@ -297,7 +287,7 @@ def finish_correction(
     Returns:
         What the correction did, by day.
     """
-    for table in vars(tables).values():
+    for table in tables.of_every_definition:
         if not table.follows_definition(spark):
             table.adopt_definition(spark)
     by_day = corrected_by_day(spark, tables, correction.number)

@@ -34,7 +34,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_files import landed_days, require_readable_days, skipped_names
 from windows_pipeline.storage.files.damage import computes_again
 from windows_pipeline.storage.table import Table, TableMissingError
-from windows_pipeline.storage.tables import notifications, source_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.text.counts import counted
 
 STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts", "firings")
@@ -67,11 +67,12 @@ def require_filled(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
     Raises:
         TableMissingError: A table is gone; the message names the command that computes it again.
     """
-    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    of_pipeline = tables_of(pipeline, settings.warehouse)
+    arrival_log = of_pipeline.arrival_log
     log = read_log(spark, arrival_log) if arrival_log.exists(spark) else ()
     for name in pipeline.windows:
         # A pipeline that got `notify` after its last run has no notifications yet.
-        notified = notifications(pipeline, name, settings.warehouse)
+        notified = of_pipeline.of(name).notifications
         jobs = window_jobs(pipeline, name, settings)
         tables = [table for job in jobs for table in job.tables if table != notified]
         fires = [table for job in jobs if isinstance(job, FiringsJob) for table in job.tables]
@@ -143,7 +144,7 @@ def rebuild(
             "start over: delete the pipeline's folder of tables, which has the stream's "
             f"checkpoint, too, then: windows-pipeline stream {pipeline.name}"
         )
-    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    arrival_log = tables_of(pipeline, settings.warehouse).arrival_log
     if from_raw and not pipeline.source.skips_bad_files:  # before anything is written
         require_readable_days(pipeline.source, raw.landing, days_landed(pipeline, raw.landing))
     of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
@@ -172,7 +173,7 @@ def _rebuilt_windows(
     Raises:
         BatchCameError: A micro-batch came meanwhile; another rebuild is needed.
     """
-    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    arrival_log = tables_of(pipeline, settings.warehouse).arrival_log
     log = read_log(spark, arrival_log)
     days = sorted({row.arrival_unit for row in log})
     stopped = unfinished_logged_batch(spark, pipeline, settings.warehouse, log)
@@ -229,7 +230,7 @@ def _announce(
     # All tables, as some still have their old rows when the first has its new ones.
     for table in full:
         table.mark_rebuilding(spark)
-    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    arrival_log = tables_of(pipeline, settings.warehouse).arrival_log
     if not arrival_log.exists(spark):  # it was gone, and is computed again
         return
     log = read_log(spark, arrival_log)

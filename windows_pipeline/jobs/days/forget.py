@@ -12,7 +12,7 @@ from windows_pipeline.jobs.computed_days import withdraw_computed_days
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.query.tables.local import NoTableError
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import all_tables, window_tables
+from windows_pipeline.storage.tables import tables_of
 
 
 def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day: date) -> None:
@@ -48,7 +48,7 @@ def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day:
     arrival_log.withdraw(spark, [day])
     store_watermarks(spark, arrival_log, *decided_by)
     withdraw_computed_days(spark, pipeline, settings, [day])
-    for table in [*all_tables(pipeline, settings.warehouse), raw.files]:
+    for table in [*raw.source_tables.written, raw.files]:
         if table.exists(spark):
             table.withdraw(spark, [day])
 
@@ -65,7 +65,7 @@ def _require_inconsequential(
     closed = [
         name
         for name in pipeline.windows
-        if (final := window_tables(pipeline, name, settings.warehouse).final_windows).exists(spark)
+        if (final := tables_of(pipeline, settings.warehouse).of(name).final_windows).exists(spark)
         and final.arrival_units(spark, [day])
     ]
     if not later and not closed:

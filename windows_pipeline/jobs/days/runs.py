@@ -26,8 +26,7 @@ from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
 from windows_pipeline.sources.landed_files import FileState, is_blank, landed_files
 from windows_pipeline.storage.arrival_units import days_text
-from windows_pipeline.storage.tables import landed_files as landed_files_table
-from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.storage.waiting_days import DaysByWindows, WaitingDays, waiting_days
 from windows_pipeline.text.instants import epoch_ms
 
@@ -77,7 +76,7 @@ def require_definition(spark: SparkSession, pipeline: Pipeline, settings: Settin
         DefinitionChangedError: A table holds rows of another definition.
         RawRowsMissingError: raw_events is gone, and arrival_log names days of it.
     """
-    raw_events = source_tables(pipeline, settings.warehouse).raw_events
+    raw_events = tables_of(pipeline, settings.warehouse).raw_events
     if not raw_events.exists(spark):
         log = _log(spark, pipeline, settings)
         require_raw_rows(spark, pipeline, raw_events, log, {row.arrival_unit for row in log})
@@ -105,7 +104,7 @@ def files_without_records(
 
     A CSV file of a header alone and a Parquet file without rows are valid, and left out.
     """
-    table = landed_files_table(pipeline, settings.warehouse)
+    table = tables_of(pipeline, settings.warehouse).landed_files
     if not table.exists(spark) or pipeline.source.format == "parquet":
         return []
     columns = ["arrival_unit", "file", "size_bytes", "accepted", "rejected"]
@@ -124,7 +123,7 @@ def files_without_records(
 
 def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[ChangedFile]:
     """The files of ingested days that were added, deleted or changed since, by day and name."""
-    table = landed_files_table(pipeline, settings.warehouse)
+    table = tables_of(pipeline, settings.warehouse).landed_files
     if not table.exists(spark):
         return []
     states = table.rows(spark, ["arrival_unit", "file", "size_bytes", "written"]).to_pylist()
@@ -293,5 +292,5 @@ def _ingested(log: ArrivalLog) -> list[date]:
 
 
 def _log(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> ArrivalLog:
-    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    arrival_log = tables_of(pipeline, settings.warehouse).arrival_log
     return read_log(spark, arrival_log) if arrival_log.exists(spark) else ()

@@ -15,7 +15,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.arrow_values import FALSE, python_rows
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Span, Wanted
-from windows_pipeline.storage.catalog import TableSpec, source_tables
+from windows_pipeline.storage.catalog import TableSpec, specs_of
 from windows_pipeline.text.instants import EPOCH
 
 _DAY = timedelta(days=1)
@@ -89,7 +89,7 @@ def rejected_records(
             row["original"],
             any(form in row["original"] for form in forms),
         )
-        for rows in _newest_first(source_tables(pipeline, warehouse).rejected_records, key_texts)
+        for rows in _newest_first(specs_of(pipeline, warehouse).rejected_records, key_texts)
         for row in python_rows(rows)
     ]
     naming_time = [each for each in found if each.names_time]
@@ -103,8 +103,8 @@ def skipped_files(pipeline: Pipeline, warehouse: str) -> tuple[SkippedFile, ...]
         TableDamagedError: A file of the table is damaged.
         UnreadableTableError: Only Spark can read the table.
     """
-    spec = source_tables(pipeline, warehouse).quarantined_files
-    table = None if spec is None else LocalTable.if_there(spec)
+    spec = specs_of(pipeline, warehouse).quarantined_files
+    table = LocalTable.if_there(spec) if spec.is_written else None
     if table is None:
         return ()
     rows = python_rows(table.read(Wanted(), columns=["arrival_unit", "file", "cause", "fix"]))

@@ -15,7 +15,7 @@ from windows_pipeline.query.tables.arrow_values import booleans, integer, text
 from windows_pipeline.query.tables.keys import KEY, KeyColumn, KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
 from windows_pipeline.query.tables.wanted import Span, Wanted
-from windows_pipeline.storage.catalog import source_tables
+from windows_pipeline.storage.catalog import specs_of
 
 RowFilter = Callable[[pa.Table, Windows, Source], list[bool]]
 """Says of each row of raw_events whether it passes a definition's filter (rule A9)."""
@@ -52,7 +52,7 @@ class DefinitionRows:
             UnreadableTableError: Only Spark can read a table.
         """
         self.windows = pipeline.windows[windows_name]
-        tables = source_tables(pipeline, warehouse)
+        tables = specs_of(pipeline, warehouse)
         # The log is read first: rows that it lacks may come meanwhile, and wait.
         self.log = log_parts(tables.arrival_log)
         self.times = RecordTimes(pipeline, self.log, self.windows.spec.close_delay_ms)

@@ -30,7 +30,7 @@ from windows_pipeline.query.tables.arrow_values import microseconds, python_rows
 from windows_pipeline.query.tables.keys import KeyRange, in_order
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted import Span, Wanted
-from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.text.instants import epoch_ms, instant_of, time_text
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
@@ -64,7 +64,7 @@ class Explainer:
         self._windows = pipeline.windows[windows_name]
         self._spec = self._windows.spec
         self._rows = DefinitionRows(pipeline, windows_name, warehouse, row_filter)
-        tables = window_tables(pipeline, windows_name, warehouse)
+        tables = specs_of(pipeline, warehouse).of(windows_name)
         self._late = LocalTable.if_there(tables.late_records)
         self._current: PinnedWindows | None = None
         with suppress(NoTableError):

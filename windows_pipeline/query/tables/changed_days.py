@@ -30,10 +30,10 @@ def changed_since_ingested(
         UnreadableTableError: Only Spark reads the tables.
         TableDamagedError: A file of a table is gone or cannot be read.
     """
-    known = _files_of(catalog.landed_files(pipeline, warehouse), days)
+    known = _files_of(catalog.specs_of(pipeline, warehouse).landed_files, days)
     if pipeline.source.skips_bad_files:
         try:
-            left_out = _files_of(catalog.quarantined_files(pipeline, warehouse), days)
+            left_out = _files_of(catalog.specs_of(pipeline, warehouse).quarantined_files, days)
         except NoTableError:
             left_out = {}
         known |= {(day, name.partition("/")[2]): state for (day, name), state in left_out.items()}

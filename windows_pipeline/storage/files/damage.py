@@ -10,31 +10,12 @@ from contextlib import contextmanager
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
+from windows_pipeline.storage.catalog import OF_SOURCE, OF_WINDOWS
+
 LOG_FOLDER = "_delta_log"
-_FROM_LANDED = "raw_events"
-_STEPS: dict[str, str | None] = {
-    "raw_events": _FROM_LANDED,
-    "arrival_log": _FROM_LANDED,
-    "rejected_records": _FROM_LANDED,
-    "quarantined_files": _FROM_LANDED,
-    "_landed_files": None,
-    "keyed_windows": "keyed_windows",
-    "late_records": "keyed_windows",
-    "failed_windows": "keyed_windows",
-    "final_windows": "final_windows",
-    "corrections": "final_windows",
-    "alerts": "alerts",
-    "episodes": "alerts",
-    "notifications": "alerts",
-    "firings": "firings",
-    "early_warnings": "firings",
-    "processed": "firings",
-    "_computed_days": None,
-    "_fired_days": None,
-    "_processed_days": None,
-}
+_STEPS = {kind.name: kind.step for kind in (*OF_SOURCE, *OF_WINDOWS)}
 """The step of a rebuild that computes each table again; None for what a run notes again."""
-_OF_PIPELINE = {name for name, step in _STEPS.items() if step == _FROM_LANDED} | {"_landed_files"}
+_OF_SOURCE = {kind.name for kind in OF_SOURCE}
 """Tables in the folder PIPELINE/TABLE; the others are in PIPELINE/WINDOWS/TABLE."""
 _FILE = re.compile(
     rf"(?P<folder>(?:[a-z0-9]+:/)?/[^'\"\n]*?)"
@@ -106,7 +87,7 @@ def computes_again(table: str) -> str:
     rebuild = f"windows-pipeline rebuild {pipeline} --from {step}"
     if step is None:
         return f"note again what is computed: windows-pipeline run {pipeline}"
-    if step != _FROM_LANDED:
+    if step != "raw_events":
         return f"compute the table again from raw_events: {rebuild}"
     return (
         f"start over from the landed files: {rebuild} (a stream: delete its folder of tables, "
@@ -193,4 +174,4 @@ def table_name(folder: str) -> str:
     parts = folder.rstrip("/").split("/")
     if parts[-1] not in _STEPS:
         return folder
-    return "/".join(parts[-2 if parts[-1] in _OF_PIPELINE else -3 :])
+    return "/".join(parts[-2 if parts[-1] in _OF_SOURCE else -3 :])
