@@ -9,12 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from windows_pipeline.config.source import Source
-from windows_pipeline.sources.landed_files import (
-    landed_days,
-    landed_files,
-    read_landed,
-    skipped_names,
-)
+from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.landing import LandingFolder
 
 DAY = date(2013, 1, 1)
 NAMES = [
@@ -46,15 +42,15 @@ def test_links_in_landing_are_not_followed_and_are_named(landing: Path) -> None:
     (day / "own.jsonl").write_text('{"id": "own"}\n')
     (day / "link.jsonl").symlink_to(landing.parent / "secret.jsonl")
     (landing / "2013-01-02").symlink_to(landing.parent)
-    assert landed_days(str(landing)) == [DAY]
-    assert [file.name for file in landed_files(str(landing), [DAY])] == ["own.jsonl"]
+    assert LandingFolder(str(landing)).days == [DAY]
+    assert [file.name for file in LandingFolder(str(landing)).files([DAY])] == ["own.jsonl"]
     link = "a link, which is not followed"
-    assert skipped_names(str(landing), [DAY]) == [
+    assert LandingFolder(str(landing)).skipped([DAY]) == [
         f"2013-01-01/link.jsonl: {link}",
         f"2013-01-02: {link}",
     ]
     with pytest.raises(FileNotFoundError, match="must be a folder, but is a link"):
-        landed_files(str(landing), [date(2013, 1, 2)])
+        LandingFolder(str(landing)).files([date(2013, 1, 2)])
 
 
 def test_a_file_name_is_no_pattern(landing: Path, spark: SparkSession) -> None:
@@ -62,6 +58,8 @@ def test_a_file_name_is_no_pattern(landing: Path, spark: SparkSession) -> None:
         (landing / str(DAY) / name).write_text(f'{{"id": "{NAMES.index(name)}"}}\n')
     fields = {"path": "data", "format": "jsonl", "columns": {"id": "string", "at": "timestamp"}}
     source = Source.model_validate({**fields, "key": "id", "event_time": "at"})
-    rows = read_landed(spark, source, str(landing), landed_files(str(landing), [DAY])).collect()
+    rows = read_landed(
+        spark, source, LandingFolder(str(landing)), LandingFolder(str(landing)).files([DAY])
+    ).collect()
     expected = sorted((name, str(NAMES.index(name))) for name in READ)
     assert sorted((row.file, row.id) for row in rows) == expected

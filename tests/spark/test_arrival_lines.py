@@ -17,7 +17,8 @@ from windows_pipeline.arrival.lines import in_line_order
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
-from windows_pipeline.sources.landed_files import landed_files, read_landed
+from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.streaming.log_state import state_of
 from windows_pipeline.streaming.order import FILE, in_stream_order
@@ -79,7 +80,9 @@ def landed_source(kind: str, **fields: str) -> Source:
 
 def judged(spark: SparkSession, root: Path, source: Source) -> DataFrame:
     return judged_records(
-        read_landed(spark, source, str(root), landed_files(str(root), DAYS)), source, [BLOCK, LINE]
+        read_landed(spark, source, LandingFolder(str(root)), LandingFolder(str(root)).files(DAYS)),
+        source,
+        [BLOCK, LINE],
     )
 
 
@@ -127,7 +130,7 @@ def test_a_stream_numbers_files_in_the_order_of_writing(
     source = landed_source("jsonl")
     with configured(spark, {"spark.sql.files.maxPartitionBytes": str(split_bytes)}):
         records = read_landed(
-            spark, source, str(tmp_path), landed_files(str(tmp_path), DAYS)
+            spark, source, LandingFolder(str(tmp_path)), LandingFolder(str(tmp_path)).files(DAYS)
         ).withColumn(FILE, F.col("file"))
         found = in_stream_order(
             judged_records(records, source, [FILE, BLOCK, LINE]),

@@ -21,7 +21,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from windows_pipeline.arrival.lines import in_line_order
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import bad_file_in
-from windows_pipeline.sources.landed_files import landed_days, landed_files, read_landed
+from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.sources.validation import judged_records
 
 DAY = date(2013, 1, 1)
@@ -44,7 +45,9 @@ def land(root: Path, day: date, name: str, content: str | bytes) -> Path:
 
 
 def landed(spark: SparkSession, source: Source, root: Path, *days: date) -> DataFrame:
-    return read_landed(spark, source, str(root), landed_files(str(root), days or (DAY,)))
+    return read_landed(
+        spark, source, LandingFolder(str(root)), LandingFolder(str(root)).files(days or (DAY,))
+    )
 
 
 def read(spark: SparkSession, source: Source, root: Path, *days: date) -> list[Row]:
@@ -61,13 +64,13 @@ def test_landed_days_are_the_day_folders_in_order(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     (tmp_path / "2013-01-05").write_text("a file, no folder")
     expected = [date(2012, 12, 31), date(2013, 1, 2)]
-    assert landed_days(str(tmp_path)) == expected
-    assert landed_days(tmp_path.as_uri()) == expected
+    assert LandingFolder(str(tmp_path)).days == expected
+    assert LandingFolder(tmp_path.as_uri()).days == expected
 
 
 def test_an_error_names_a_missing_path_and_the_fix(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere: there is no such folder; land"):
-        landed_days(str(tmp_path / "nowhere"))
+        assert LandingFolder(str(tmp_path / "nowhere")).days == []
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])

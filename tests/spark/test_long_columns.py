@@ -18,7 +18,8 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import BadFileError
-from windows_pipeline.sources.landed_files import landed_files, read_landed
+from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.sources.validation import judged_records
 
 DAY = date(2026, 3, 8)
@@ -337,7 +338,9 @@ NESTED = {
 
 def read_values(spark: SparkSession, root: Path, source: Source) -> list[Row]:
     rows = judged_records(
-        read_landed(spark, source, str(root), landed_files(str(root), [DAY])), source, ["_line"]
+        read_landed(spark, source, LandingFolder(str(root)), LandingFolder(str(root)).files([DAY])),
+        source,
+        ["_line"],
     )
     return sorted(rows.collect(), key=lambda row: row["_line"])
 
@@ -420,7 +423,13 @@ def test_csv_files_need_a_column_from_its_day_on(spark: SparkSession, tmp_path: 
     columns = {"id": "string", "gate": {"type": "string", "since": NEXT}, "at": "timestamp_ms"}
     source = source_of(columns, format="csv")
     rows = judged_records(
-        read_landed(spark, source, str(tmp_path), landed_files(str(tmp_path), [DAY, NEXT])), source
+        read_landed(
+            spark,
+            source,
+            LandingFolder(str(tmp_path)),
+            LandingFolder(str(tmp_path)).files([DAY, NEXT]),
+        ),
+        source,
     ).collect()
     assert sorted((row.arrival_unit, row.reason, row.gate) for row in rows) == [
         (DAY, None, None),
@@ -428,4 +437,9 @@ def test_csv_files_need_a_column_from_its_day_on(spark: SparkSession, tmp_path: 
     ]
     (tmp_path / str(NEXT) / "b.csv").write_text("id,at\na,1\n")
     with pytest.raises(BadFileError, match=r"2026-03-09/b.csv.*has no column 'gate'"):
-        read_landed(spark, source, str(tmp_path), landed_files(str(tmp_path), [DAY, NEXT]))
+        read_landed(
+            spark,
+            source,
+            LandingFolder(str(tmp_path)),
+            LandingFolder(str(tmp_path)).files([DAY, NEXT]),
+        )

@@ -18,13 +18,8 @@ from pyarrow.fs import LocalFileSystem
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import BadFileError, bad_file_in, naming_bad_files
 from windows_pipeline.sources.file_checks import LandedFile, parquet_schemas, require_readable
-from windows_pipeline.sources.landed_files import (
-    landed_files,
-    require_listed,
-    require_readable_days,
-    require_unchanged,
-    skipped_names,
-)
+from windows_pipeline.sources.landed_files import require_readable_days
+from windows_pipeline.sources.landing import LandingFolder
 
 DAY = date(2013, 1, 1)
 HEADER = b"id,at,n\n"
@@ -56,7 +51,7 @@ def land(folder: Path, name: str | bytes, data: bytes) -> None:
 
 def problem(folder: Path, kind: str) -> BadFileError:
     with pytest.raises(BadFileError) as raised:
-        require_readable_days(source_of(kind), str(folder), [DAY])
+        require_readable_days(source_of(kind), LandingFolder(str(folder)), [DAY])
     return raised.value
 
 
@@ -92,7 +87,7 @@ def test_compressed_files_and_files_without_a_byte_are_right(tmp_path: Path, kin
     land(tmp_path, "a.zst", zstandard.compress(GOOD[kind]))
     land(tmp_path, "empty", b"")
     land(tmp_path, "empty.bz2", bz2.compress(b""))
-    require_readable_days(source_of(kind), str(tmp_path), [DAY])
+    require_readable_days(source_of(kind), LandingFolder(str(tmp_path)), [DAY])
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])
@@ -165,7 +160,7 @@ def test_a_parquet_file_may_have_many_values(tmp_path: Path) -> None:
     """More than one may have, together; and one of just the most bytes."""
     texts = pa.array([LARGE[:-1], *[str(number) * 100 for number in range(50_000)]])
     land(tmp_path, "a.parquet", parquet(id=texts, at=texts, t=texts.dictionary_encode()))
-    require_readable_days(source_of("parquet"), str(tmp_path), [DAY])
+    require_readable_days(source_of("parquet"), LandingFolder(str(tmp_path)), [DAY])
 
 
 def test_csv_headers_have_the_declared_columns(tmp_path: Path) -> None:
@@ -229,15 +224,15 @@ def test_files_that_changed_since_they_were_listed_are_named_together(tmp_path: 
     names = ["deleted", "grown", "replaced", "same"]
     for name in names:
         land(tmp_path, name, b"{}\n")
-    listed = landed_files(str(tmp_path), [DAY])
+    listed = LandingFolder(str(tmp_path)).files([DAY])
     land(tmp_path, "new", b"{}\n")
-    require_unchanged(str(tmp_path), listed)  # what came later was not read
+    LandingFolder(str(tmp_path)).require_unchanged(listed)  # what came later was not read
     folder = tmp_path / str(DAY)
     (folder / "deleted").unlink()
     land(tmp_path, "grown", b"{}\n{}\n")
     os.utime(folder / "replaced", (0, 0))
     with pytest.raises(BadFileError) as raised:
-        require_unchanged(str(tmp_path), listed)
+        LandingFolder(str(tmp_path)).require_unchanged(listed)
     assert [(bad.file, bad.cause) for bad in raised.value.all] == [
         ("2013-01-01/deleted", "was deleted or renamed while it was read"),
         ("2013-01-01/grown", "was changed while it was read"),
@@ -249,11 +244,11 @@ def test_names_that_are_not_utf8_are_listed(tmp_path: Path) -> None:
     land(tmp_path, b"_caf\xe9", b"")
     land(tmp_path, b"caf\xe9", b"")
     land(tmp_path, "a", b"")
-    assert [file.name for file in landed_files(str(tmp_path), [DAY])] == ["a", "caf\\xe9"]
+    assert [file.name for file in LandingFolder(str(tmp_path)).files([DAY])] == ["a", "caf\\xe9"]
     skipped = "2013-01-01/_caf\\xe9: its name begins with _ or ."
-    assert skipped_names(str(tmp_path), [DAY]) == [skipped]
+    assert LandingFolder(str(tmp_path)).skipped([DAY]) == [skipped]
     with pytest.raises(BadFileError, match=r"2013-01-01/caf\\xe9: its name must be UTF-8"):
-        require_listed(str(tmp_path), "csv")
+        LandingFolder(str(tmp_path)).require_listed("csv")
 
 
 @pytest.mark.parametrize(
@@ -271,9 +266,9 @@ def test_a_file_without_a_byte_is_named_before_a_stream_passes_over_it(
     land(tmp_path, name, b"")
     land(tmp_path, "_SUCCESS", b"")
     with pytest.raises(BadFileError, match=f"2013-01-01/{name}: has no byte, and {what} is never"):
-        require_listed(str(tmp_path), kind)
+        LandingFolder(str(tmp_path)).require_listed(kind)
     (tmp_path / "2013-01-01" / name).rename(tmp_path / "2013-01-01" / "plain.csv")
-    require_listed(str(tmp_path), "csv")  # an empty file without compression is valid
+    LandingFolder(str(tmp_path)).require_listed("csv")  # an empty file without compression is valid
 
 
 def test_the_file_that_spark_failed_on_is_named() -> None:

@@ -21,6 +21,7 @@ from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.csv.records import header_of, names_in, record_columns
 from windows_pipeline.sources.csv.scan import CsvForm
 from windows_pipeline.sources.landed_files import require_readable_days
+from windows_pipeline.sources.landing import LandingFolder
 
 DAY = date(2026, 11, 1)
 CSV = b'k,t,note\na,1,x\n"b","2","y\n""z"""\n\n,3,\r\nc,4,5" pipe\n'
@@ -50,7 +51,7 @@ def land(folder: Path, name: str, data: bytes) -> None:
 def is_bad(folder: Path, kind: str) -> BadFileError | None:
     """The error of the day's files; None if the driver sees nothing wrong with them."""
     try:
-        require_readable_days(source(kind), str(folder), [DAY])
+        require_readable_days(source(kind), LandingFolder(str(folder)), [DAY])
     except BadFileError as error:
         return error
     return None

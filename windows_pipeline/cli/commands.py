@@ -190,7 +190,7 @@ def forget(
     CONSOLE.print(f"{pipeline}: {forgotten} is in no table any more")
     landing = RawEventsJob(found, settings).landing
     if forgotten in days_landed(found, landing):
-        folder = f"{landing}/{forgotten}"
+        folder = f"{landing.path}/{forgotten}"
         CONSOLE.print(f"  its folder is still there, and the next run ingests it: {folder}")
 
 

@@ -12,7 +12,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
-from windows_pipeline.sources.landed_files import FileState
+from windows_pipeline.sources.landing import FileState
 from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.text.instants import epoch_ms

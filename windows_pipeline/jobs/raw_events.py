@@ -52,13 +52,8 @@ from windows_pipeline.jobs.quarantine import (
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.bad_files import BadFileError, with_more
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
-from windows_pipeline.sources.landed_files import (
-    FileState,
-    landed_bytes,
-    landed_files,
-    read_landed,
-    require_unchanged,
-)
+from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.landing import FileState, LandingFolder
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning, records_in
 from windows_pipeline.sources.validation import (
     AMBIGUOUS_TIME,
@@ -144,10 +139,10 @@ class RawEventsJob:
         """The checks of ingested records."""
         return [*raw_events_checks(self.pipeline), *own_checks_of_records(self.pipeline).checks]
 
-    @property
-    def landing(self) -> str:
-        """Where the source's day folders lie."""
-        return resolve(self.pipeline.source.required_path, self.settings.landing)
+    @cached_property
+    def landing(self) -> LandingFolder:
+        """The folder of the source's day folders, which the job lists once."""
+        return LandingFolder(resolve(self.pipeline.source.required_path, self.settings.landing))
 
     def without(self, error: BadFileError) -> Job | None:
         """The job that leaves out the files of an error, too; None if bad files stop the job."""
@@ -166,7 +161,7 @@ class RawEventsJob:
         """Estimates the number of records from the size of the files; a stream counts as large."""
         if self._is_streamed(log):
             return sys.maxsize
-        return records_in(sum(landed_bytes(self.landing, days).values()))
+        return records_in(sum(self.landing.bytes_of(days).values()))
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Reads the landed files of the days.
@@ -178,7 +173,7 @@ class RawEventsJob:
         self.refuse_stream(log)
         source = self.pipeline.source
         # Listed before they are read, so that a file which changes meanwhile is noticed.
-        files = landed_files(self.landing, days)
+        files = self.landing.files(days)
         left_out = {bad.file for bad in self.bad}
         read = [file for file in files if str(file) not in left_out]
         landed = read_landed(spark, source, self.landing, read)
@@ -195,7 +190,7 @@ class RawEventsJob:
                 )
                 for table in tables
             }
-        unchanged = partial(require_unchanged, self.landing, read)
+        unchanged = partial(self.landing.require_unchanged, read)
         return Stage(staged, [cached, rows["arrival_log"]], unchanged)
 
     def _rows(
@@ -244,7 +239,7 @@ class RawEventsJob:
         """How many tasks sort the records; None for a task per day and source partition."""
         if self.settings.arrival_ranges is not None:
             return self.settings.arrival_ranges
-        return self.tuning.ranges_for(landed_bytes(self.landing, days).values())
+        return self.tuning.ranges_for(self.landing.bytes_of(days).values())
 
     def _in_order(self, landed: DataFrame, days: Sequence[date]) -> RangedOrder:
         source = self.pipeline.source
@@ -336,7 +331,7 @@ class RawEventsJob:
         quarantined = rows.get("quarantined_files")
         listed = [] if quarantined is None else quarantined.select("file").collect()
         left_out = {row["file"] for row in listed}
-        files = [file for file in landed_files(self.landing, days) if str(file) not in left_out]
+        files = [file for file in self.landing.files(days) if str(file) not in left_out]
         landed = read_landed(spark, self.pipeline.source, self.landing, files)
         if "_landed_files" in rows:  # published rows have been compared
             landed = landed.join(rows["_landed_files"], ["arrival_unit", "file"], "left_semi")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import NamedTuple
 
-from windows_pipeline.sources.landed_files import FileState
+from windows_pipeline.sources.landing import FileState
 
 KnownFiles = Mapping[tuple[date, str], tuple[int | None, int | None]]
 """Size in bytes and time of writing in ms of each ingested file, by day and name."""

@@ -1,35 +1,15 @@
-"""Landed files of a source, in a folder per arrival day."""
+"""Reads the landed files of a source."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import date
-from hashlib import sha256
-from pathlib import Path
-from typing import NamedTuple
 
-from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
-from windows_pipeline.sources.bad_files import (
-    BadFileError,
-    changed_while_read,
-    in_a_line,
-    require_none,
-)
 from windows_pipeline.sources.csv_files import read_csv, require_headers
-from windows_pipeline.sources.file_checks import (
-    LandedFile,
-    parquet_schemas,
-    require_may_be_empty,
-    require_name,
-    require_readable,
-)
+from windows_pipeline.sources.file_checks import parquet_schemas, require_readable
 from windows_pipeline.sources.formats import (
     Reader,
     no_records,
@@ -37,196 +17,13 @@ from windows_pipeline.sources.formats import (
     read_parquet,
     with_exact_numbers,
 )
-from windows_pipeline.text.day_names import day_of
+from windows_pipeline.sources.landing import FileState, LandingFolder
 
-_CHUNK_BYTES = 1 << 20
 _READERS: dict[str, Reader] = {"jsonl": read_jsonl, "csv": read_csv, "parquet": read_parquet}
-_LISTING_THREADS = 16
-"""An object store takes tens of milliseconds per listing, so folders are listed in parallel."""
-
-
-@dataclass(frozen=True)
-class _Root:
-    filesystem: fs.FileSystem
-    path: str
-    """The path for Arrow's file system, without a scheme."""
-    uri: str
-    """The path for Spark."""
-
-
-class _Entry(NamedTuple):
-    """A file or folder of a listing.
-
-    `is_text` says whether the name is UTF-8; if not, `base_name` has escapes for the other bytes.
-    """
-
-    base_name: str
-    path: str
-    type: fs.FileType
-    size: int
-    mtime_ns: int | None
-    is_text: bool = True
-
-
-class FileState(NamedTuple):
-    """The state of a landed file.
-
-    Attributes:
-        day: The arrival day of the file's folder.
-        name: The file's name.
-        size_bytes: The file's size.
-        written_ms: When the file was last written, in ms since 1970; None if that is not known.
-        is_text: Whether the name is UTF-8; if not, `name` has escapes for the other bytes.
-    """
-
-    day: date
-    name: str
-    size_bytes: int
-    written_ms: int | None
-    is_text: bool = True
-
-    def __str__(self) -> str:
-        """The file's name in errors."""
-        return in_a_line(f"{self.day}/{self.name}")
-
-
-class FolderState(NamedTuple):
-    """The state of a day's folder.
-
-    Attributes:
-        is_marked: Whether it has a file `_SUCCESS`, which says that the day is complete.
-        digest: A text that changes with the name, size or time of writing of any entry of the
-            folder, including entries that are not read.
-    """
-
-    is_marked: bool
-    digest: str
-
-
-def landed_days(path: str) -> list[date]:
-    """The days that have a folder `<path>/YYYY-MM-DD/`, in order; other names are ignored.
-
-    Args:
-        path: A local path, or a URI such as ``s3://bucket/folder``.
-
-    Raises:
-        FileNotFoundError: The folder does not exist.
-    """
-    root = _root(path)
-    return sorted(
-        day
-        for entry in _entries_in(root, path)
-        if (day := day_of(entry.base_name)) is not None and _why_skipped(root, entry, day) is None
-    )
-
-
-def skipped_names(path: str, days: Iterable[date]) -> list[str]:
-    """Lists the entries that are not read: among the day folders, and in some of these folders.
-
-    A file `_SUCCESS` in a day's folder is not listed, as it says that the day is complete.
-
-    Returns:
-        A sorted list of texts such as ``2013-01-02/_part: its name begins with _ or .``.
-
-    Raises:
-        FileNotFoundError: The folder does not exist.
-    """
-    root = _root(path)
-    skipped = [
-        f"{entry.base_name}: {why}"
-        for entry in _entries_in(root, path)
-        if (why := _why_skipped(root, entry, day_of(entry.base_name)))
-    ]
-    for day, entries in _folders(root, path, days):
-        found = ((entry, _why_skipped(root, entry, None, within=day)) for entry in entries)
-        skipped += [
-            f"{day}/{entry.base_name}: {why}" for entry, why in found if why and not _is_mark(entry)
-        ]
-    return sorted(skipped)
-
-
-def is_blank(path: str, day: date, name: str) -> bool:
-    """Whether a landed text file holds only blanks and line breaks."""
-    root = _root(path)
-    with root.filesystem.open_input_stream(f"{root.path}/{day}/{name}") as stream:
-        while more := stream.read(_CHUNK_BYTES):
-            if more.strip():
-                return False
-    return True
-
-
-def links_among(path: str, files: Iterable[tuple[date, str]]) -> set[tuple[date, str]]:
-    """The files, by day and name, that are links or lie in a folder that is a link."""
-    root = _root(path)
-    linked = {day for day in {day for day, _ in files} if _is_link(root, f"{root.path}/{day}")}
-    return {
-        (day, name)
-        for day, name in files
-        if day in linked or _is_link(root, f"{root.path}/{day}/{name}")
-    }
-
-
-def _entries_in(root: _Root, path: str) -> list[_Entry]:
-    if root.filesystem.get_file_info(root.path).type != fs.FileType.Directory:
-        raise FileNotFoundError(
-            f"{path}: there is no such folder; land the files in {path}/YYYY-MM-DD/, "
-            "or correct source.path"
-        )
-    return _listed(root, root.path)
-
-
-def _listed(root: _Root, folder: str) -> list[_Entry]:
-    """The entries of a folder. Python lists those with names that are not UTF-8, as Arrow fails."""
-    infos = root.filesystem.get_file_info(fs.FileSelector(folder))
-    try:
-        return list(map(_entry, infos))
-    except UnicodeDecodeError:  # of a local file system, whose names are bytes
-        names = os.listdir(os.fsencode(folder))  # noqa: PTH208  a Path holds no bytes
-    texts: list[str] = []
-    others: list[str] = []
-    for name in names:
-        try:
-            texts.append(f"{folder}/{name.decode()}")
-        except UnicodeDecodeError:
-            others.append(name.decode(errors="backslashreplace"))
-    return [
-        *map(_entry, root.filesystem.get_file_info(texts)),
-        *(_Entry(name, "", fs.FileType.File, 0, None, is_text=False) for name in others),
-    ]
-
-
-def _entry(info: fs.FileInfo) -> _Entry:
-    return _Entry(info.base_name, info.path, info.type, info.size, info.mtime_ns)
-
-
-def _why_skipped(
-    root: _Root, entry: _Entry, day: date | None, *, within: date | None = None
-) -> str | None:
-    """Why a file or folder is not read; None if it is read.
-
-    `day` is the day that the name says; `within` is the day of the folder that holds it, or None
-    in the folder of day folders.
-    """
-    name = entry.base_name
-    if _is_link(root, entry.path):
-        return "a link, which is not followed"
-    if within is None:
-        if day is None:
-            return "not a day's folder, whose name is YYYY-MM-DD"
-        return None if entry.type == fs.FileType.Directory else "a file, not a day's folder"
-    if name.startswith(("_", ".")):
-        return "its name begins with _ or ."
-    if entry.type == fs.FileType.Directory:
-        return "a folder within a day's folder"
-    return None if entry.type == fs.FileType.File else "no regular file"
-
-
-def _is_link(root: _Root, path: str) -> bool:
-    return isinstance(root.filesystem, fs.LocalFileSystem) and Path(path).is_symlink()
 
 
 def read_landed(
-    spark: SparkSession, source: Source, path: str, files: Iterable[FileState]
+    spark: SparkSession, source: Source, landing: LandingFolder, files: Iterable[FileState]
 ) -> DataFrame:
     """Reads the records of landed files, with their values as text.
 
@@ -238,8 +35,8 @@ def read_landed(
         spark: A session, classic or Connect, in time zone UTC.
         source: The source's format and columns, and how CSV files are written. A CSV file starts
             with a header, and the files of a folder have the same header.
-        path: The folder of day folders; a local path or a URI.
-        files: The files, as `landed_files` lists them.
+        landing: The folder of day folders.
+        files: The files, as it lists them.
 
     Returns:
         A row per record, in the order of the file within a task: `arrival_unit` (date, the
@@ -255,176 +52,24 @@ def read_landed(
         BadFileError: Files are bad (rule A8); the error names all that the driver finds. For a file
             that a task finds bad, Spark raises an error of its own: see `naming_bad_files`.
     """
-    root = _root(path)
-    found = [_file(root, file) for file in sorted(files)]
+    found = [landing.landed(file) for file in sorted(files)]
     if not found:
         return no_records(spark, source.paths)
-    require_readable(root.filesystem, found)
-    rows = _READERS[source.format](spark, root.filesystem, found, source)
+    require_readable(landing.filesystem, found)
+    rows = _READERS[source.format](spark, landing.filesystem, found, source)
     return with_exact_numbers(rows, source) if source.format == "jsonl" else rows
 
 
-def require_readable_days(source: Source, path: str, days: Iterable[date]) -> None:
+def require_readable_days(source: Source, landing: LandingFolder, days: Iterable[date]) -> None:
     """Requires that the driver finds no bad file on some days, before Spark reads them.
 
     Raises:
         BadFileError: Files are bad; the error names all that a check finds.
         FileNotFoundError: A day has no folder.
     """
-    root = _root(path)
-    files = [_file(root, file) for file in landed_files(path, days)]
-    require_readable(root.filesystem, files)
+    files = [landing.landed(file) for file in landing.files(days)]
+    require_readable(landing.filesystem, files)
     if source.format == "csv":
-        require_headers(root.filesystem, files, source)
+        require_headers(landing.filesystem, files, source)
     elif source.format == "parquet":
-        parquet_schemas(root.filesystem, files)
-
-
-def require_listed(path: str, kind: str) -> None:
-    """Requires that a stream misses no bad file: Spark silently skips some bad files.
-
-    Args:
-        path: The folder of day folders.
-        kind: The format of the files.
-
-    Raises:
-        BadFileError: Files have names that are not UTF-8 or hold a colon, or have no byte though
-            they are compressed or Parquet.
-        FileNotFoundError: The folder does not exist.
-    """
-    bad = []
-    for day, entry in _entries(_root(path), path, landed_days(path)):
-        try:
-            require_name(day, entry.base_name, is_text=entry.is_text)
-            if not entry.size:
-                require_may_be_empty(day, entry.base_name, kind)
-        except BadFileError as error:
-            bad.append(error)
-    require_none(bad)
-
-
-def landed_files(path: str, days: Iterable[date]) -> list[FileState]:
-    """The state of all files that landed on some days, by day and name.
-
-    Links, folders, and files whose names start with ``_`` or ``.`` are left out; see
-    `skipped_names`.
-
-    Raises:
-        FileNotFoundError: A day has no folder.
-    """
-    return [
-        FileState(
-            day,
-            entry.base_name,
-            entry.size,
-            None if entry.mtime_ns is None else entry.mtime_ns // 1_000_000,
-            entry.is_text,
-        )
-        for day, entry in _entries(_root(path), path, days)
-    ]
-
-
-def require_unchanged(path: str, files: Sequence[FileState]) -> None:
-    """Requires that files are still as they were listed before they were read.
-
-    Args:
-        path: The folder of day folders.
-        files: The files, as `landed_files` listed them.
-
-    Raises:
-        BadFileError: Files were deleted or changed; the error names all of them.
-        FileNotFoundError: A day has no folder any more.
-    """
-    now = {(file.day, file.name): file for file in landed_files(path, {of.day for of in files})}
-    bad = []
-    for file in files:
-        found = now.get((file.day, file.name))
-        if found != file:
-            how = "deleted or renamed" if found is None else "changed"
-            bad.append(changed_while_read(str(file), how))
-    require_none(bad)
-
-
-def folder_states(path: str, days: Iterable[date]) -> dict[date, FolderState]:
-    """The state of the folders of some days, by one listing of each folder.
-
-    Raises:
-        FileNotFoundError: A day has no folder.
-    """
-    return {
-        day: FolderState(
-            any(_is_mark(entry) for entry in entries),
-            _digest((entry.base_name, entry.size, entry.mtime_ns) for entry in entries),
-        )
-        for day, entries in _folders(_root(path), path, days)
-    }
-
-
-def _is_mark(entry: _Entry) -> bool:
-    return entry.base_name == "_SUCCESS" and entry.type == fs.FileType.File
-
-
-def _digest(entries: Iterable[tuple[str, int, int | None]]) -> str:
-    return sha256(repr(list(entries)).encode(errors="backslashreplace")).hexdigest()[:16]
-
-
-def landed_bytes(path: str, days: Iterable[date]) -> dict[date, int]:
-    """The total size of the files of each day; days without files are left out.
-
-    Raises:
-        FileNotFoundError: A day has no folder.
-    """
-    sizes: dict[date, int] = {}
-    for file in landed_files(path, days):
-        sizes[file.day] = sizes.get(file.day, 0) + file.size_bytes
-    return sizes
-
-
-def _root(path: str) -> _Root:
-    if "://" not in path:
-        absolute = Path(path).absolute()
-        return _Root(fs.LocalFileSystem(), absolute.as_posix(), f"file://{absolute.as_posix()}")
-    # Hadoop's scheme for S3 is s3a, Arrow's is s3.
-    filesystem, inner = fs.FileSystem.from_uri(re.sub(r"^s3[an]://", "s3://", path))
-    return _Root(filesystem, inner.rstrip("/"), path.rstrip("/"))
-
-
-def _entries(root: _Root, path: str, days: Iterable[date]) -> list[tuple[date, _Entry]]:
-    """The files of some days that will be read, by day and name."""
-    return [
-        (day, entry)
-        for day, entries in _folders(root, path, days)
-        for entry in entries
-        if _why_skipped(root, entry, None, within=day) is None
-    ]
-
-
-def _folders(
-    root: _Root, path: str, days: Iterable[date]
-) -> Iterator[tuple[date, Sequence[_Entry]]]:
-    """All files and folders in the folders of some days, by day and name."""
-    wanted = sorted(set(days))
-    with ThreadPoolExecutor(_LISTING_THREADS) as threads:
-        listed = threads.map(lambda day: _entries_of(root, path, day), wanted)
-        yield from zip(wanted, listed, strict=True)
-
-
-def _entries_of(root: _Root, path: str, day: date) -> Sequence[_Entry]:
-    folder = f"{root.path}/{day}"
-    if _is_link(root, folder):
-        raise FileNotFoundError(
-            f"{path}/{day}: must be a folder, but is a link; land the files themselves"
-        )
-    try:
-        entries = _listed(root, folder)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise FileNotFoundError(
-            f"{path}/{day}: there is no such folder; land the day's files, "
-            "or an empty folder for a day without events"
-        ) from error
-    return sorted(entries, key=lambda entry: entry.base_name)
-
-
-def _file(root: _Root, file: FileState) -> LandedFile:
-    path, uri = (f"{of_root}/{file.day}/{file.name}" for of_root in (root.path, root.uri))
-    return LandedFile(file.day, file.name, path, uri, file.size_bytes, file.is_text)
+        parquet_schemas(landing.filesystem, files)

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import naming_bad_files
-from windows_pipeline.sources.landed_files import landed_files, read_landed
+from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.starter.sample import MOST_RECORDS, Verdict
 
@@ -28,8 +29,9 @@ def judge(spark: SparkSession, source: Source, folder: Path, days: Sequence[date
     Raises:
         BadFileError: A run cannot read a file.
     """
+    landing = LandingFolder(str(folder))
     with naming_bad_files():
-        landed = read_landed(spark, source, str(folder), landed_files(str(folder), days))
+        landed = read_landed(spark, source, landing, landing.files(days))
         judged = judged_records(landed.limit(MOST_RECORDS), source)
         counts = judged.groupBy("reason").agg(F.count("*"), F.min("original")).collect()
     most_first = sorted(counts, key=lambda row: (-row[1], row.reason or ""))

@@ -20,14 +20,8 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config.model import Partitions
 from windows_pipeline.jobs.quarantine import QuarantinedFile
 from windows_pipeline.sources.bad_files import BadFileError
-from windows_pipeline.sources.landed_files import (
-    FileState,
-    is_blank,
-    landed_files,
-    links_among,
-    read_landed,
-    require_unchanged,
-)
+from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.landing import FileState, LandingFolder
 from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.streaming.landed import BatchRecords, Landing
@@ -80,8 +74,9 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
     ) -> BatchRecords:
         # Spark names a file twice if the name of another file looks like a pattern that matches.
         found = list({row.path: row for row in names.collect()}.values())
+        folder = LandingFolder(path)
         files = _in_days_of(pipeline.partitions, path, found)
-        links = links_among(path, [(file.day, file.name) for file in files])
+        links = folder.links_among([(file.day, file.name) for file in files])
         files = [file for file in files if (file.day, file.name) not in links]
         passed_over = len(found) - len(files)
         left_out = {error.file: error for error in bad}
@@ -92,12 +87,12 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
         ]
         files = [file for file in files if str(file) not in left_out]
         if not files:
-            no_rows = read_landed(spark, source, path, []).withColumn(FILE, F.col("file"))
+            no_rows = read_landed(spark, source, folder, []).withColumn(FILE, F.col("file"))
             return BatchRecords(no_rows, passed_over, quarantined=quarantined)
         of_batch = {file[:2] for file in files}
-        of_days = landed_files(path, {file.day for file in files})
+        of_days = folder.files({file.day for file in files})
         listed = [file for file in of_days if file[:2] in of_batch]
-        records, name_of = _with_unique_names(read_landed(spark, source, path, files), files)
+        records, name_of = _with_unique_names(read_landed(spark, source, folder, files), files)
         rank = {name_of(file): number for number, file in enumerate(files)}
         arrival_units = accumulate((max(file.day, last_arrival_unit) for file in files), max)
         later = {
@@ -117,10 +112,10 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
                 for file in files
                 if file.size_bytes
                 and name_of(file) not in with_records
-                and _must_have_record(source.format, path, file)
+                and _must_have_record(source.format, folder, file)
             ],
             quarantined,
-            partial(require_unchanged, path, listed),
+            partial(folder.require_unchanged, listed),
         )
 
     return landed
@@ -134,12 +129,12 @@ def _quarantined(file: FileState, error: BadFileError, last_arrival_unit: date) 
     )
 
 
-def _must_have_record(kind: str, path: str, file: FileState) -> bool:
+def _must_have_record(kind: str, folder: LandingFolder, file: FileState) -> bool:
     """Whether a file with bytes is wrong without a record.
 
     A CSV file of a header alone and a Parquet file without rows are right.
     """
-    return kind == "jsonl" or (kind == "csv" and is_blank(path, file.day, file.name))
+    return kind == "jsonl" or (kind == "csv" and folder.is_blank(file.day, file.name))
 
 
 def _in_days_of(partitions: Partitions, path: str, found: Sequence[Row]) -> list[FileState]:

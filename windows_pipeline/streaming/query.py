@@ -24,7 +24,7 @@ from windows_pipeline.jobs.unfinished_batch import (
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files, with_more
 from windows_pipeline.sources.kafka.state import topic_state
-from windows_pipeline.sources.landed_files import require_listed
+from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.files.damage import PUT_BACK
 from windows_pipeline.storage.table import Table, noted
@@ -115,7 +115,8 @@ class Stream:
         source = self.pipeline.source
         if source.is_landed:
             with suppress(FileNotFoundError):  # a folder may have been removed meanwhile
-                require_listed(resolve(source.required_path, self.settings.landing), source.format)
+                folder = resolve(source.required_path, self.settings.landing)
+                LandingFolder(folder).require_listed(source.format)
 
 
 def prepared_stream(

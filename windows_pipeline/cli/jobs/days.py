@@ -221,10 +221,10 @@ def _print_unfinished(
     landing = RawEventsJob(pipeline, settings).landing
     try:
         print_skipped(pipeline.name, skipped(pipeline, landing))
-        files = changed_files(spark, pipeline, settings)
+        files = changed_files(spark, pipeline, settings, landing)
         changed = [file for file in files if file.day not in left_out]
         print_changed(pipeline.name, changed)
-        empty = files_without_records(spark, pipeline, settings)
+        empty = files_without_records(spark, pipeline, settings, landing)
         print_without_records([(f"{file.day}/{file.name}", file.size_bytes) for file in empty])
     except FileNotFoundError:  # users may delete landed files once they are ingested
         return left

@@ -15,7 +15,7 @@ from windows_pipeline.query.state import computable_days
 from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.local import UnreadableTableError
 from windows_pipeline.settings import Settings, resolve
-from windows_pipeline.sources.landed_files import landed_days
+from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.storage.tables import tables_of
 
 
@@ -23,7 +23,7 @@ class LandedDays(NamedTuple):
     """The landed days of a pipeline.
 
     Attributes:
-        path: The folder of their folders.
+        folder: The folder of their folders.
         days: The days that have a folder, and that Dagster has as partitions.
         published: The days that are published, which may have no folder any more.
         to_run: All days from the first unpublished one to the last before a missing day; some may
@@ -32,7 +32,7 @@ class LandedDays(NamedTuple):
         ingesting: The unpublished days among `to_run` that a run in Dagster ingests now.
     """
 
-    path: str
+    folder: LandingFolder
     days: list[date]
     published: set[date]
     to_run: list[date]
@@ -67,7 +67,7 @@ def landed_days_of(
         FileNotFoundError: There is no folder of landed days.
         TableDamagedError: A file of the log is damaged.
     """
-    path = resolve(pipeline.source.required_path, settings.landing)
+    folder = LandingFolder(resolve(pipeline.source.required_path, settings.landing))
     partitions = arrival_days(pipeline)
     known = set(partitions.get_partition_keys())
     source = tables_of(pipeline, settings.warehouse)
@@ -76,7 +76,7 @@ def landed_days_of(
         published = {part.arrival_unit for part in log_parts(source.arrival_log)}
     except UnreadableTableError:
         published = set(map(date.fromisoformat, instance.get_materialized_partitions(raw_events)))
-    landed = [day for day in landed_days(path) if day.isoformat() in known]
+    landed = [day for day in folder.days if day.isoformat() in known]
     to_run, missing = _to_run(pipeline.partitions.start, landed, published, most)
     unpublished = [day.isoformat() for day in to_run if day not in published]
     statuses = instance.get_status_by_partition(raw_events, unpublished, partitions) or {}
@@ -85,7 +85,7 @@ def landed_days_of(
         for key, status in statuses.items()
         if status == dg.AssetPartitionStatus.IN_PROGRESS
     ]
-    return LandedDays(path, landed, published, to_run, missing, sorted(ingesting))
+    return LandedDays(folder, landed, published, to_run, missing, sorted(ingesting))
 
 
 def _to_run(

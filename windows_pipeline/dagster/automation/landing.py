@@ -21,7 +21,7 @@ from windows_pipeline.dagster.automation.open_runs import at_work
 from windows_pipeline.query.tables.changed_days import changed_since_ingested
 from windows_pipeline.query.tables.local import UnreadableTableError
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.landed_files import FolderState, folder_states
+from windows_pipeline.sources.landing import FolderState
 from windows_pipeline.windows.durations import duration_text
 
 _LEAST_SECONDS = 60
@@ -114,7 +114,7 @@ def _tick(
     if landed.ingesting:
         return dg.SkipReason(f"a run of {landed.ingesting[0]} is not finished")
     cursor = _read(context)
-    states = folder_states(landed.path, landed.unpublished)
+    states = landed.folder.states(landed.unpublished)
     found = complete(landed, states, cursor, pipeline.schedule.on_landing.quiet, time.time())
     changed, unchanged = _changes(pipeline, settings, landed, cursor)
     for sentence in changed:
@@ -199,12 +199,12 @@ def _changes(
 ) -> tuple[list[str], dict[date, str]]:
     """Sentences on published days that changed, and the digests of days that did not."""
     watched = sorted(landed.published.intersection(landed.days))[-_WATCHED_DAYS:]
-    digests = {day: state.digest for day, state in folder_states(landed.path, watched).items()}
+    digests = {day: state.digest for day, state in landed.folder.states(watched).items()}
     other = [day for day, digest in digests.items() if cursor.unchanged.get(day) != digest]
     if not other:
         return [], digests
     try:
-        found = changed_since_ingested(pipeline, settings.warehouse, landed.path, other)
+        found = changed_since_ingested(pipeline, settings.warehouse, landed.folder, other)
     except UnreadableTableError:  # so it is unknown which files were ingested
         return [], {}
     firsts = {file.day: file for file in reversed(found)}

@@ -31,7 +31,8 @@ from windows_pipeline.jobs.unfinished_batch import (
     unfinished_logged_batch,
 )
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.landed_files import landed_days, require_readable_days, skipped_names
+from windows_pipeline.sources.landed_files import require_readable_days
+from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.storage.files.damage import computes_again
 from windows_pipeline.storage.table import Table, TableMissingError
 from windows_pipeline.storage.tables import tables_of
@@ -245,7 +246,7 @@ def _announce(
         raise
 
 
-def days_landed(pipeline: Pipeline, landing: str) -> list[date]:
+def days_landed(pipeline: Pipeline, landing: LandingFolder) -> list[date]:
     """The landed days within the pipeline's partitions, up to tomorrow (UTC).
 
     A folder of a later day would block all days before it until they land.
@@ -253,20 +254,18 @@ def days_landed(pipeline: Pipeline, landing: str) -> list[date]:
     Raises:
         FileNotFoundError: The folder of landed days does not exist.
     """
-    return [day for day in landed_days(landing) if why_passed_over(pipeline, day) is None]
+    return [day for day in landing.days if why_passed_over(pipeline, day) is None]
 
 
-def skipped(pipeline: Pipeline, landing: str) -> list[str]:
+def skipped(pipeline: Pipeline, landing: LandingFolder) -> list[str]:
     """The names of landed files and folders that are not ingested, each with the reason.
 
     Raises:
         FileNotFoundError: The folder of landed days does not exist.
     """
-    landed = landed_days(landing)
-    reasons = ((day, why_passed_over(pipeline, day)) for day in landed)
+    reasons = ((day, why_passed_over(pipeline, day)) for day in landing.days)
     passed_over = [f"{day}: {why}" for day, why in reasons if why is not None]
-    days = [day for day in landed if why_passed_over(pipeline, day) is None]
-    return [*passed_over, *skipped_names(landing, days)]
+    return [*passed_over, *landing.skipped(days_landed(pipeline, landing))]
 
 
 def why_passed_over(pipeline: Pipeline, day: date) -> str | None:

@@ -24,7 +24,7 @@ from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
-from windows_pipeline.sources.landed_files import FileState, is_blank, landed_files
+from windows_pipeline.sources.landing import FileState, LandingFolder
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.storage.waiting_days import DaysByWindows, WaitingDays, waiting_days
@@ -98,7 +98,7 @@ def days_waiting(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
 
 
 def files_without_records(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, landing: LandingFolder
 ) -> list[FileState]:
     """The ingested files that have bytes but gave no record, by day and name.
 
@@ -113,15 +113,16 @@ def files_without_records(
         for row in table.rows(spark, columns).to_pylist()
         if row["size_bytes"] and not row["accepted"] and not row["rejected"]
     ]
-    landing = RawEventsJob(pipeline, settings).landing
     return sorted(
         file
         for file in found
-        if pipeline.source.format != "csv" or is_blank(landing, file.day, file.name)
+        if pipeline.source.format != "csv" or landing.is_blank(file.day, file.name)
     )
 
 
-def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[ChangedFile]:
+def changed_files(
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, landing: LandingFolder
+) -> list[ChangedFile]:
     """The files of ingested days that were added, deleted or changed since, by day and name."""
     table = tables_of(pipeline, settings.warehouse).landed_files
     if not table.exists(spark):
@@ -131,10 +132,9 @@ def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -
         (row["arrival_unit"], row["file"]): (row["size_bytes"], _ms(row["written"]))
         for row in states
     }
-    raw = RawEventsJob(pipeline, settings)
     ingested = set(_ingested(_log(spark, pipeline, settings)))
-    days = [day for day in days_landed(pipeline, raw.landing) if day in ingested]
-    found = {(file.day, file.name): file for file in landed_files(raw.landing, days)}
+    days = [day for day in days_landed(pipeline, landing) if day in ingested]
+    found = {(file.day, file.name): file for file in landing.files(days)}
     name_of = {str(file): key for key, file in found.items()}
     for listed in quarantined(spark, pipeline, settings):
         gone = listed.arrival_unit, listed.file.partition("/")[2]
@@ -150,7 +150,8 @@ def changed_since(
     if not pipeline.source.by_days:
         return []
     try:
-        found = changed_files(spark, pipeline, settings)
+        landing = RawEventsJob(pipeline, settings).landing
+        found = changed_files(spark, pipeline, settings, landing)
     except FileNotFoundError:  # the landed files need not stay
         return []
     firsts = {file.day: file for file in reversed(found) if first <= file.day <= (last or date.max)}

@@ -9,20 +9,20 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
-from windows_pipeline.sources.landed_files import landed_files
+from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.storage import catalog
 from windows_pipeline.text.instants import epoch_ms
 
 
 def changed_since_ingested(
-    pipeline: Pipeline, warehouse: str, path: str, days: Collection[date]
+    pipeline: Pipeline, warehouse: str, folder: LandingFolder, days: Collection[date]
 ) -> list[ChangedFile]:
     """The files of some ingested days that were added, deleted or changed since, by day and name.
 
     Args:
         pipeline: The pipeline.
         warehouse: The folder of its tables.
-        path: The folder of day folders.
+        folder: The folder of day folders.
         days: Days that were ingested and that have a folder.
 
     Raises:
@@ -37,7 +37,7 @@ def changed_since_ingested(
         except NoTableError:
             left_out = {}
         known |= {(day, name.partition("/")[2]): state for (day, name), state in left_out.items()}
-    return file_changes(known, landed_files(path, days))
+    return file_changes(known, folder.files(days))
 
 
 def _files_of(
