@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from tests.support.spark_cases import SHORT_SHARDS
 from windows_pipeline.aggregates import parse_aggregate
-from windows_pipeline.checks.recounts.windows import recount_windows
+from windows_pipeline.checks.window_rules import recount_windows
 from windows_pipeline.engine.record_shards import (
     cuts_by,
     in_record_shards,
@@ -269,7 +269,7 @@ def test_the_recount_of_sessions_in_shards_is_that_of_all_records(records: DataF
     judged = windows.unionByName(moved).persist()
 
     def recount(tuning: Tuning) -> tuple[list[str], int]:
-        rows = recount_windows(records, judged, spec, tuning).drop("previous_end_ms").collect()
+        rows = recount_windows(records, judged, spec, {}, tuning).drop("previous_end_ms").collect()
         counted = sum(row.counted for row in rows if row.counted is not None)
         return sorted(str(row) for row in rows if row.counted is None), counted
 
