@@ -23,7 +23,6 @@ from windows_pipeline.engine.record_shards import (
     order_of_time,
 )
 from windows_pipeline.engine.running_shards import in_running_shards
-from windows_pipeline.engine.shard_plan import LookAround
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.windows import arrival_unit_windows
@@ -34,6 +33,7 @@ from windows_pipeline.windows import (
     ROW_KEY,
     CountWindows,
     GracedRows,
+    LookAround,
     RowWindow,
     SessionRows,
     SessionWindows,
