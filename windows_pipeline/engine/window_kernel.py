@@ -31,9 +31,9 @@ from windows_pipeline.kernels.aggregates.dispatch import (
     parts_of,
 )
 from windows_pipeline.kernels.windows.assign import Reason
-from windows_pipeline.kernels.windows.chunk import ComputedDay, chunks_of
+from windows_pipeline.kernels.windows.chunk import ChunkWindows, ComputedDay, chunks_of
 from windows_pipeline.kernels.windows.filled import WindowedRecords
-from windows_pipeline.kernels.windows.find import ChunkWindows, find_windows
+from windows_pipeline.kernels.windows.find import find_windows
 from windows_pipeline.tuning import TUNING, Tuning
 
 RUN = ("_last_window_end_ms", "_advance_ms")
