@@ -296,7 +296,8 @@ class BatchWindows:
 
         The driver holds the windows of all definitions until they are written.
         """
-        of_record = self.definition.spec.windows_of_record
+        spec = self.definition.spec
+        of_record = 2 if spec.step_ms is None else -(-(spec.length_ms or 0) // spec.step_ms)
         return of_record * self.record_count * len(self.definition.pipeline.windows)
 
     def _found(self, fetched: FetchedRows, late: _Late) -> _Found:

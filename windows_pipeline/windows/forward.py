@@ -38,13 +38,10 @@ class ForwardSlidingWindows(FixedLength):
         """The time from a window's start to its end."""
         return self.size_ms
 
-    def trigger_problem(self, *, as_in_flink: bool) -> str | None:
-        """Forward windows fire only when they close."""
-        del as_in_flink
-        return (
-            "trigger: ForwardSlidingWindows fire only when they close; use "
-            "Trigger.until_window_closes(), or SlidingWindows.of_time_difference_and_grace"
-        )
+    trigger_problem = (
+        "trigger: ForwardSlidingWindows fire only when they close; use "
+        "Trigger.until_window_closes(), or SlidingWindows.of_time_difference_and_grace"
+    )
 
     @classmethod
     def of(cls, size: Duration) -> ForwardSlidingWindows:

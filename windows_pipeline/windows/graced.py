@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, auto
+from math import gcd
 
 from windows_pipeline.windows.look_around import LookAround
 
@@ -11,7 +12,7 @@ class EpisodeEnd(Enum):
     """When it is known that no later window continues an episode (rule E5)."""
 
     AT_ONCE = auto()
-    """With the first window: windows of a key do not overlap."""
+    """With the first window: windows that grow join those that they overlap."""
     AFTER_A_LENGTH = auto()
     """Once the close time is a window's length past the end of the last window."""
     NEVER = auto()
@@ -123,28 +124,23 @@ class Graced:
     @property
     def closing_grid_ms(self) -> int:
         """The common divisor of all instants at which windows close."""
-        return 1
-
-    @property
-    def windows_of_record(self) -> int:
-        """Roughly the most windows that a record makes or changes."""
-        return 2
+        return 1 if self.step_ms is None else gcd(self.length_ms or 0, self.step_ms, self.grace_ms)
 
     @property
     def episode_end(self) -> EpisodeEnd:
         """When it is known that no later window continues an episode."""
-        return EpisodeEnd.NEVER
+        if self.length_ms is not None:
+            return EpisodeEnd.AFTER_A_LENGTH
+        return EpisodeEnd.NEVER if self.keeps_bounds else EpisodeEnd.AT_ONCE
 
-    def trigger_problem(self, *, as_in_flink: bool) -> str | None:
-        """Why a trigger cannot fire these windows before they close, with the fix.
+    @property
+    def trigger_problem(self) -> str | None:
+        """Why no trigger fires windows before they close, with the fix; None if triggers do."""
+        return None
 
-        Args:
-            as_in_flink: Whether the trigger follows Flink.
-
-        Returns:
-            The error's text; None if the trigger can.
-        """
-        del as_in_flink
+    @property
+    def flink_problem(self) -> str | None:
+        """Why no trigger can follow Flink, with the fix; None if one can."""
         return None
 
 
@@ -172,8 +168,3 @@ class FixedLength(Graced):
     def shard_look_back_ms(self) -> int | None:
         """A length; see `Graced.shard_look_back_ms`."""
         return self.length_ms
-
-    @property
-    def episode_end(self) -> EpisodeEnd:
-        """A length after the last window."""
-        return EpisodeEnd.AFTER_A_LENGTH

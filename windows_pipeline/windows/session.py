@@ -10,7 +10,7 @@ from windows_pipeline.windows.arguments import (
     require_positive,
 )
 from windows_pipeline.windows.durations import Duration, duration_ms
-from windows_pipeline.windows.graced import EpisodeEnd, Graced
+from windows_pipeline.windows.graced import Graced
 from windows_pipeline.windows.look_around import LookAround
 from windows_pipeline.windows.time_window import TimeWindow
 
@@ -55,20 +55,12 @@ class SessionWindows(Graced):
         """The gap."""
         return self.gap_ms
 
-    @property
-    def keeps_bounds(self) -> bool:
-        """False: a session grows."""
-        return False
+    keeps_bounds = False
 
     @property
     def look_around(self) -> LookAround:
         """Sessions are cut where no record comes for longer than the gap."""
         return LookAround(gap_ms=self.gap_ms)
-
-    @property
-    def episode_end(self) -> EpisodeEnd:
-        """With the first session: those of a key do not overlap."""
-        return EpisodeEnd.AT_ONCE
 
     @property
     def close_delay_ms(self) -> int:

@@ -77,14 +77,10 @@ class SlidingWindows(FixedLength):
         """A difference and one instant more: a right window begins just after its record."""
         return self.time_difference_ms + 1
 
-    def trigger_problem(self, *, as_in_flink: bool) -> str | None:
-        """Flink has no sliding windows."""
-        if not as_in_flink:
-            return None
-        return (
-            "trigger: following_flink cannot apply to SlidingWindows, which Flink does not have; "
-            "leave following_flink out"
-        )
+    flink_problem = (
+        "trigger: following_flink cannot apply to SlidingWindows, which Flink does not have; leave "
+        "following_flink out"
+    )
 
     @classmethod
     def of_time_difference_and_grace(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import gcd
 
 from windows_pipeline.windows.arguments import (
     require_flag,
@@ -58,10 +57,7 @@ class TimeWindows(FixedLength):
         """The advance."""
         return self.advance_ms
 
-    @property
-    def excludes_end(self) -> bool:
-        """True: an end is the start of another window."""
-        return True
+    excludes_end = True
 
     @property
     def shard_look_back_ms(self) -> int | None:
@@ -69,18 +65,8 @@ class TimeWindows(FixedLength):
         return None if self.emit_empty else self.size_ms
 
     @property
-    def closing_grid_ms(self) -> int:
-        """The common divisor of size, advance and grace."""
-        return gcd(self.size_ms, self.advance_ms, self.grace_ms)
-
-    @property
-    def windows_of_record(self) -> int:
-        """How many windows contain an instant."""
-        return -(-self.size_ms // self.advance_ms)
-
-    def trigger_problem(self, *, as_in_flink: bool) -> str | None:
+    def trigger_problem(self) -> str | None:
         """No record fires an empty window."""
-        del as_in_flink
         if not self.emit_empty:
             return None
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -156,55 +156,47 @@ def find_firings(
         arrived.starts, by_time, arrived.time_ms, clock_ms, arrived.entry, advances_ms
     )
     known_advances = int((arrived.advances_ms != END_OF_INPUT_MS).sum())
-    yield from _FINDERS[type(spec)](spec, trigger, clocked, policy, new, tuning, known_advances)
+    asked = _Asked(trigger, clocked, policy, new, tuning, known_advances)
+    yield from _FINDERS[type(spec)](spec, asked)
 
 
-def _sessions(
-    spec: SessionWindows,
-    trigger: Trigger,
-    clocked: ClockedRecords,
-    policy: np.ndarray,
-    *others: object,
-) -> Iterator[Firings]:
-    del trigger, others
-    yield _filled(0, *session_firings(*clocked, policy, spec.gap_ms), clocked)
+class _Asked(NamedTuple):
+    """What `find_firings` is asked for, but for the windows."""
+
+    trigger: Trigger
+    clocked: ClockedRecords
+    policy: np.ndarray
+    new: NewInput | None
+    tuning: Tuning
+    known_advances: int
 
 
-def _sliding(
-    spec: SlidingWindows,
-    trigger: Trigger,
-    clocked: ClockedRecords,
-    policy: np.ndarray,
-    new: NewInput | None,
-    tuning: Tuning,
-    known_advances: int,
-) -> Iterator[Firings]:
-    lateness_ms, difference_ms = int(policy[LATENESS]), spec.time_difference_ms
+def _sessions(spec: SessionWindows, asked: _Asked) -> Iterator[Firings]:
+    found = session_firings(*asked.clocked, asked.policy, spec.gap_ms)
+    yield _filled(0, *found, asked.clocked)
+
+
+def _sliding(spec: SlidingWindows, asked: _Asked) -> Iterator[Firings]:
+    clocked, lateness_ms = asked.clocked, int(asked.policy[LATENESS])
+    difference_ms = spec.time_difference_ms
     requested = _requested(spec, clocked, lateness_ms)
     made_windows, is_silent = sliding_windows(requested, clocked, lateness_ms, difference_ms)
-    yield from _fire(0, spec, trigger, made_windows, clocked, policy, new, tuning)
+    yield from _fire(0, spec, made_windows, asked)
     if spec.emit_empty:
-        yield _silences(requested, is_silent, clocked, difference_ms, lateness_ms, known_advances)
+        known = asked.known_advances
+        yield _silences(requested, is_silent, clocked, difference_ms, lateness_ms, known)
 
 
-def _hopping(
-    spec: TimeWindows,
-    trigger: Trigger,
-    clocked: ClockedRecords,
-    policy: np.ndarray,
-    new: NewInput | None,
-    tuning: Tuning,
-    known_advances: int,
-) -> Iterator[Firings]:
-    del known_advances
-    for first, last, from_ms, to_ms in _spans(spec, clocked, tuning):
+def _hopping(spec: TimeWindows, asked: _Asked) -> Iterator[Firings]:
+    clocked = asked.clocked
+    for first, last, from_ms, to_ms in _spans(spec, clocked, asked.tuning):
         part = clocked._replace(starts=clocked.starts[first : last + 1])
-        lengths_ms = (int(policy[LATENESS]), spec.size_ms, spec.advance_ms)
+        lengths_ms = (int(asked.policy[LATENESS]), spec.size_ms, spec.advance_ms)
         made_windows = time_windows(part, *lengths_ms, from_ms, to_ms)
-        yield from _fire(first, spec, trigger, made_windows, part, policy, new, tuning)
+        yield from _fire(first, spec, made_windows, asked._replace(clocked=part))
 
 
-_FINDERS: Mapping[type, Callable[..., Iterator[Firings]]] = {
+_FINDERS: Mapping[type, Callable[[Any, _Asked], Iterator[Firings]]] = {
     SlidingWindows: _sliding,
     TimeWindows: _hopping,
     SessionWindows: _sessions,
@@ -215,14 +207,11 @@ _FINDERS: Mapping[type, Callable[..., Iterator[Firings]]] = {
 def _fire(
     first_group: int,
     spec: SlidingWindows | TimeWindows,
-    trigger: Trigger,
     made_windows: MadeWindows,
-    clocked: ClockedRecords,
-    policy: np.ndarray,
-    new: NewInput | None,
-    tuning: Tuning,
+    asked: _Asked,
 ) -> Iterator[Firings]:
     """Fires windows in batches if that costs less, otherwise one by one."""
+    trigger, clocked, policy, new, tuning, _ = asked
     delay_ms = trigger.out_of_orderness_ms
     if new is not None:
         made_windows = windows_that_may_fire(made_windows, clocked, new, policy)
@@ -239,7 +228,7 @@ def _fire(
                 yield _shared(first_group, spec, windows, clocked, *found)
             return
     for part in _parts(pairs, tuning):
-        end_after_ms = int(spec.excludes_end)
+        end_after_ms = int(spec.excludes_end)  # compiled code takes no other type
         fired = firings_one_by_one(made_windows.only(part), clocked, policy, end_after_ms)
         yield _filled(first_group, *fired, clocked)
 

@@ -147,7 +147,7 @@ class Trigger:
         Raises:
             ValueError: The windows cannot fire like this; the message has the reason and the fix.
         """
-        problem = windows.trigger_problem(as_in_flink=self.as_in_flink)
+        problem = windows.trigger_problem or (windows.flink_problem if self.as_in_flink else None)
         if problem is not None:
             raise ValueError(problem)
         if windows.grace_ms < self.out_of_orderness_ms:

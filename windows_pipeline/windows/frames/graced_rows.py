@@ -85,10 +85,7 @@ class GracedRows(Graced):
         """See `Graced.timeout_ms`."""
         return self.outer[0].timeout_ms
 
-    @property
-    def late_after_ms(self) -> int:
-        """0: a record is in time until the close time is past it."""
-        return 0
+    late_after_ms = 0
 
     @property
     def look_back_ms(self) -> int | None:
@@ -101,10 +98,7 @@ class GracedRows(Graced):
         """The most that one of the frames needs."""
         return LookAround.of_all([frame.look_around for frame in self.outer])
 
-    def trigger_problem(self, *, as_in_flink: bool) -> str | None:
-        """A row has only a final result."""
-        del as_in_flink
-        return (
-            "trigger: windows of rows have one result for each row, the final one; leave the "
-            "trigger out"
-        )
+    trigger_problem = (
+        "trigger: windows of rows have one result for each row, the final one; leave the "
+        "trigger out"
+    )

@@ -348,10 +348,7 @@ class SessionRows(_OnTime):
         """Sessions are cut where no row comes for longer than the gap."""
         return LookAround(gap_ms=self.gap_ms)
 
-    @property
-    def bounds(self) -> tuple[str, ...]:
-        """The start; the end is not known at a row."""
-        return ("start",)
+    bounds = ("start",)
 
 
 RowWindow = SlideRows | TumbleRows | SessionRows
