@@ -47,9 +47,9 @@ def rows_in_time_shards(
     if length_ms is None:
         return records
     time_ms = F.col("_event_time_ms")
-    before_ms, after_ms = window.neighbours_ms
+    back_ms, ahead_ms = window.bounds_ms or (0, 0)
     others_ms = [
-        F.try_subtract(time_ms, bigint(before_ms)),
-        F.try_add(time_ms, bigint(after_ms)),
+        F.try_subtract(time_ms, bigint(ahead_ms)),
+        F.try_add(time_ms, bigint(back_ms or 0)),
     ]
     return with_home_shard(records, time_ms, others_ms, length_ms)

@@ -70,11 +70,6 @@ class _OnTime:
         return self.look_back_ms
 
     @property
-    def neighbours_ms(self) -> tuple[int, int]:
-        """How far before and after a row the rows are whose windows contain this row."""
-        return 0, 0
-
-    @property
     def look_around(self) -> LookAround | None:
         """What a window needs of the rows around its own row; None if there is no bound."""
         return None
@@ -188,9 +183,8 @@ class SlideRows(_OnTime):
     @property
     def look_back_ms(self) -> int | None:
         """The length of a frame by time that contains its row; None without both bounds."""
-        if self._extent is None or self.unit is FrameUnit.ROWS:
-            return None
-        return sum(self._extent)
+        back_ms, ahead_ms = self.bounds_ms or (None, 0)
+        return None if back_ms is None else back_ms + ahead_ms
 
     @property
     def shard_look_back_ms(self) -> int | None:
@@ -198,17 +192,11 @@ class SlideRows(_OnTime):
         return None if self.look_back_ms is None else self.look_back_ms + 1
 
     @property
-    def neighbours_ms(self) -> tuple[int, int]:
-        """A row that comes later has this row before it, and the other way round."""
-        back, ahead = self._extent or (0, 0)
-        return ahead, back
-
-    @property
     def look_around(self) -> LookAround | None:
-        """The frame's extent; None without both bounds."""
-        if self._extent is None:
+        """How far the frame extends; None without both bounds."""
+        if self.back is None or self.ahead is None:
             return None
-        back, ahead = self._extent
+        back, ahead = max(self.back, 0), max(self.ahead, 0)
         if self.unit is FrameUnit.ROWS:
             return LookAround(back, ahead)
         return LookAround(back_ms=back, ahead_ms=ahead)
@@ -233,13 +221,6 @@ class SlideRows(_OnTime):
     def as_bounded(self) -> Self:
         """The rows between the end of a frame without a start and its row."""
         return self if self.back is not None else replace(self, back=max(0, -(self.ahead or 0)))
-
-    @property
-    def _extent(self) -> tuple[int, int] | None:
-        """How far before and after its row a frame with the row extends; None for no bound."""
-        if self.back is None or self.ahead is None:
-            return None
-        return max(self.back, 0), max(self.ahead, 0)
 
     def _require_start_before_end(self) -> None:
         if self.back is not None and self.ahead is not None and -self.back > self.ahead:
