@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -35,9 +36,12 @@ from tests.support.kinds import (
 )
 from tests.support.oracle import alerts as oracle_alerts
 from tests.support.oracle import notifications as oracle_notifications
+from tests.support.oracle.definitions import FixedDefinition
 from tests.support.oracle.firings import Firing
 from tests.support.oracle.firings import firings as oracle_firings
 from tests.support.oracle.windows import (
+    ForwardDefinition,
+    SlidingDefinition,
     TimeDefinition,
     WindowRow,
     close_times_met,
@@ -57,11 +61,12 @@ from windows_pipeline.incremental.lookback import lookback_from_ms
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.kernels.windows.assign import Reason, assign
 from windows_pipeline.query import WindowStore
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
-from windows_pipeline.windows import SessionWindows, TimeWindows
+from windows_pipeline.windows import SessionWindows
 
 SAME = (
     *("late_records", "final_windows", "alerts", "firings", "early_warnings"),
@@ -453,8 +458,10 @@ def test_the_look_back_of_a_session_covers_all_its_records(spark: SparkSession) 
 
 
 def test_late_records_are_those_of_the_oracle(spark: SparkSession) -> None:
-    """Rules A5, C1: late or outside windows as Spark's expressions say, in gaps and below 0."""
-    definitions = [
+    """Rules A5, B2, B6, C1: in gaps and below 0, by Spark's expressions and by the kernels."""
+    definitions: list[FixedDefinition] = [
+        SlidingDefinition(time_difference=4, grace=1, first_window_start=8),
+        ForwardDefinition(size=3, grace=2),
         *(one for one in DEFINITIONS.values() if isinstance(one, TimeDefinition)),
         TimeDefinition(size=10, advance=10, grace=4),
         TimeDefinition(size=3, advance=5, grace=0),
@@ -473,10 +480,13 @@ def test_late_records_are_those_of_the_oracle(spark: SparkSession) -> None:
         "number int, arrival_unit int, part int, offset int, _event_time_ms bigint, "
         "_close_time_ms bigint"
     )
-    reason = F.lit(None).cast("string")
+    reason, in_kernel = F.lit(None).cast("string"), []
     for number, definition in enumerate(definitions):
         spec = spec_of(definition)
-        assert isinstance(spec, TimeWindows)
+        assert not isinstance(spec, SessionWindows)
+        times = [(one.event_time, int(met[number][one.id])) for one in arrived()]
+        judged = assign(spec, *np.array(times, np.int64).T).reason
+        in_kernel += [None if each == 0 else Reason(each).name.lower() for each in judged]
         lateness = F.when(is_outside_windows(spec), "outside_windows").when(is_late(spec), "late")
         reason = F.when(F.col("number") == number, lateness).otherwise(reason)
     found = spark.createDataFrame(rows, columns).select("number", "arrival_unit", "offset", reason)
@@ -486,6 +496,7 @@ def test_late_records_are_those_of_the_oracle(spark: SparkSession) -> None:
         for one in arrived()
     ]
     assert {row[3] for row in wanted} == {None, "late", "outside_windows"}
+    assert in_kernel == [row[3] for row in wanted]
     assert texts(map(tuple, found.collect())) == texts(wanted)
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from tests.support.spark_cases import SHORT_SHARDS
 from windows_pipeline.aggregates import parse_aggregate
-from windows_pipeline.checks.recounts.windows import recount_windows
+from windows_pipeline.checks.window_rules import recount_windows
 from windows_pipeline.engine.record_shards import (
     cuts_by,
     in_record_shards,
@@ -23,7 +23,6 @@ from windows_pipeline.engine.record_shards import (
     order_of_time,
 )
 from windows_pipeline.engine.running_shards import in_running_shards
-from windows_pipeline.engine.shard_plan import LookAround
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.windows import arrival_unit_windows
@@ -34,6 +33,7 @@ from windows_pipeline.windows import (
     ROW_KEY,
     CountWindows,
     GracedRows,
+    LookAround,
     RowWindow,
     SessionRows,
     SessionWindows,
@@ -269,7 +269,7 @@ def test_the_recount_of_sessions_in_shards_is_that_of_all_records(records: DataF
     judged = windows.unionByName(moved).persist()
 
     def recount(tuning: Tuning) -> tuple[list[str], int]:
-        rows = recount_windows(records, judged, spec, tuning).drop("previous_end_ms").collect()
+        rows = recount_windows(records, judged, spec, {}, tuning).drop("previous_end_ms").collect()
         counted = sum(row.counted for row in rows if row.counted is not None)
         return sorted(str(row) for row in rows if row.counted is None), counted
 

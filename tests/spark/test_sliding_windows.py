@@ -30,7 +30,7 @@ from tests.support.spark_cases import (
     texts,
 )
 from tests.support.strategies import Arrivals, arrivals
-from windows_pipeline.checks.recounts.windows import recount_windows
+from windows_pipeline.checks.window_rules import recount_windows
 from windows_pipeline.incremental.late import late_records as late_rows
 from windows_pipeline.incremental.windows import arrival_unit_windows
 
@@ -158,7 +158,7 @@ def at(*times_ms: int) -> tuple[Any, ...]:
 
 def recounted(run: SparkRun, windows: DataFrame) -> list[Row]:
     """The recount of windows from all records."""
-    return recount_windows(run.records, windows, run.spec, SHORT_SHARDS).collect()
+    return recount_windows(run.records, windows, run.spec, {}, SHORT_SHARDS).collect()
 
 
 def windows_of(run: SparkRun, records: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from tests.support.spark_cases import SHORT_SHARDS
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
-from windows_pipeline.checks.recounts.windows import recount_windows
+from windows_pipeline.checks.window_rules import recount_windows
 from windows_pipeline.engine.time_shards import (
     PREFERRED_SHARD_MS,
     TIME_SHARD,
@@ -129,7 +129,7 @@ def test_the_recount_of_time_shards_is_that_of_the_whole_key(
     judged = windows.unionByName(moved).unionByName(doubled).persist()
 
     def recount(tuning: Tuning) -> tuple[list[str], dict[str, int]]:
-        rows = recount_windows(events, judged, spec, tuning).collect()
+        rows = recount_windows(events, judged, spec, {}, tuning).collect()
         counted: Counter[str] = Counter()
         for row in rows:
             if row.counted is not None:

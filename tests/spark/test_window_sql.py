@@ -97,6 +97,23 @@ def test_sql_gives_what_the_dataframe_gives(spark: SparkSession, events: DataFra
     assert spark.sql("SHOW TABLES LIKE '_pyspark_*'").isEmpty()
 
 
+def test_forward_windows_are_those_of_the_dataframe(spark: SparkSession, events: DataFrame) -> None:
+    """Rule B7: with late records, which arrive in the order of a column."""
+    windows = SlidingWindows.of("10 minutes").grace("5 minutes")
+    by_user = wp.windowed(events, windows).by("user").event_time("ts").arrival("at")
+    expected = by_user.agg(count(), sum_("amount"))
+    found = wp.sql(
+        spark,
+        "SELECT * FROM forward_windows(TABLE(events) PARTITION BY user, time_col => 'ts', "
+        "size => '10 minutes', grace => '5 minutes', offset_col => 'at', "
+        "aggregates => 'count(*), sum(amount)')",
+    )
+    assert found.columns == expected.columns
+    rows = found.collect()
+    assert {row.closed for row in rows} == {True, False}
+    assert sorted(map(repr, rows)) == sorted(map(repr, expected.collect()))
+
+
 @pytest.mark.parametrize(
     ("call", "columns"),
     [

@@ -40,7 +40,6 @@ from windows_pipeline.arrival.watermark import (
 )
 from windows_pipeline.engine.window_kernel import WindowKernel
 from windows_pipeline.incremental.records import records_to_read
-from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing, ComputedDay
 from windows_pipeline.text.instants import day_number
@@ -226,7 +225,7 @@ def look_back(
 def reads_of(case: Arrivals, timeline: Timeline, arrival_units: Iterable[int]) -> list[Read]:
     """What the given arrival units' windows need."""
     days = [day_of(arrival_unit) for arrival_unit in arrival_units]
-    return look_back(timeline, days, lookback_ms(spec_of(case.definition)), case.definition.grace)
+    return look_back(timeline, days, spec_of(case.definition).look_back_ms, case.definition.grace)
 
 
 def closings_of(arrival_units: Iterable[ArrivalUnit], grace_ms: int) -> dict[int, Closing]:

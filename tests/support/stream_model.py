@@ -27,7 +27,6 @@ from tests.support.spark_cases import (
 )
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Position
 from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline
-from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.streaming.log_state import BatchPart, LogState, log_rows, state_of
 from windows_pipeline.streaming.scope import BatchScope, scope_of
@@ -128,7 +127,7 @@ class StreamModel:
         timeline = build_timeline(log, FIRST_DAY, self._idle_after)
         days = [arrival_unit.day for arrival_unit in timeline.arrival_units]
         grace_ms = self.definition.grace
-        reads = look_back(timeline, days, lookback_ms(spec_of(self.definition)), grace_ms)
+        reads = look_back(timeline, days, spec_of(self.definition).look_back_ms, grace_ms)
 
         def is_new(_: Stored, read: Read) -> bool:
             return read.computed_day == read.arrival_unit
@@ -172,7 +171,7 @@ class StreamModel:
         def is_new(one: Stored, _: Read) -> bool:
             return one.batch == batch
 
-        from_ms = max(scope.closing.before_ms - lookback_ms(spec), NEVER_MS)
+        from_ms = max(scope.closing.before_ms - spec.look_back_ms, NEVER_MS)
         met = self._met([*earlier, *fresh], scope.timeline, scope.reads(from_ms), is_new)
         closings = {day_number(scope.arrival_units[-1]): scope.closing}
         answer = kernel_answer(self.definition, closings, AGGREGATES, met, with_failed=True)

@@ -46,7 +46,7 @@ def of_sessions(rows: list[tuple[int, int | None, int, int, bool]]) -> list[tupl
         }
         for day, batch, start, end, closed in rows
     ]
-    found = current_windows(pa.Table.from_pylist(listed, SCHEMA), WINDOW_KEY, of_sessions=True)
+    found = current_windows(pa.Table.from_pylist(listed, SCHEMA), WINDOW_KEY, may_grow=True)
     return [
         ((row["window_start"] - EPOCH) // timedelta(milliseconds=1),
          (row["window_end"] - EPOCH) // timedelta(milliseconds=1))
@@ -99,6 +99,6 @@ def test_an_open_session_within_a_newer_one_is_part_of_it(
 
 
 def test_no_rows_are_no_windows() -> None:
-    for is_session in (True, False):
-        found = current_windows(SCHEMA.empty_table(), WINDOW_KEY, of_sessions=is_session)
+    for may_grow in (True, False):
+        found = current_windows(SCHEMA.empty_table(), WINDOW_KEY, may_grow=may_grow)
         assert found.num_rows == 0

@@ -43,7 +43,6 @@ from windows_pipeline.arrival.watermark import (
 )
 from windows_pipeline.engine.firings.kernel import FiringKernel, FiringSpec
 from windows_pipeline.engine.firings.watermark_steps import Advances
-from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 
@@ -246,7 +245,7 @@ def test_each_arrival_unit_has_its_own_firings(
         computed_day = (arrival_unit.day - FIRST_DAY).days
         assert position_after(merge, computed_day).stream_time_ms == arrival_unit.watermark_after_ms
         close_before_ms = close_ms(arrival_unit.watermark_before_ms, spec.close_delay_ms)
-        from_ms = max(close_before_ms - lookback_ms(spec), NEVER_MS)
+        from_ms = max(close_before_ms - spec.look_back_ms, NEVER_MS)
         reads = reads_from(timeline, {arrival_unit.day: from_ms})
         rows = read(came, timeline, merge, reads, computed_day)
         own = [row for of, row in expected if of == computed_day]

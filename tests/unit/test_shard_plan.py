@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.spark_cases import PROPERTY
-from windows_pipeline.engine.shard_plan import Bucket, LookAround, Placement, placements
+from windows_pipeline.engine.shard_plan import Bucket, Placement, placements
+from windows_pipeline.windows import LookAround
 
 POSITIONS = st.lists(st.integers(-200, 200), min_size=1, max_size=80).map(sorted)
 WIDTHS = st.integers(1, 60)

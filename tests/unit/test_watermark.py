@@ -29,7 +29,6 @@ from tests.support.spark_cases import (
 )
 from tests.support.strategies import Arrivals, arrivals
 from windows_pipeline.arrival.watermark import LogRow, Read, Timeline, build_timeline, close_ms
-from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 
 
@@ -117,7 +116,7 @@ def test_look_back_reads_the_arrival_units_that_matter_and_no_others(case: Arriv
     wanted = {(arrival_unit.day, arrival_unit.day) for arrival_unit in timeline.arrival_units}
     for computed in timeline.arrival_units:
         close_time = close_ms(computed.watermark_before_ms, case.definition.grace)
-        from_ms = close_time - lookback_ms(spec_of(case.definition))
+        from_ms = close_time - spec_of(case.definition).look_back_ms
         wanted |= {
             (computed.day, day_of(record.arrival_unit))
             for record in case.records

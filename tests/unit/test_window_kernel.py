@@ -56,7 +56,7 @@ from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.window_kernel import WindowKernel
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import ComputedDay
-from windows_pipeline.kernels.windows.find import LONGEST_RUN
+from windows_pipeline.kernels.windows.hopping import LONGEST_RUN
 from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import SlidingWindows
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS

@@ -12,11 +12,12 @@ from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.incremental.alerts import EPISODE
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
-from windows_pipeline.windows import PipelineWindows, SessionWindows
+from windows_pipeline.windows import EpisodeEnd, PipelineWindows
 
 
 def notification_checks(spec: PipelineWindows) -> list[Check]:
     """Checks of notifications, over the rows of `notifications_to_check`."""
+    ended, wrong_end = _ENDED[spec.episode_end]
     return [
         Check(
             "notification_once",
@@ -37,9 +38,8 @@ def notification_checks(spec: PipelineWindows) -> list[Check]:
         ),
         Check(
             "ended_once_and_last",
-            f"Among an episode's notifications that no correction retracted, {_ended_text(spec)} "
-            "(rule E6)",
-            f"_stands AND event = 'ended' AND {_wrong_end(spec)}",
+            f"Among an episode's notifications that no correction retracted, {ended} (rule E6)",
+            f"_stands AND event = 'ended' AND {wrong_end}",
         ),
         *_ends_with_a_window(spec),
         Check(
@@ -157,7 +157,7 @@ def _first_alerts_without_opened(notifications: DataFrame, alerts: DataFrame) ->
 
 def _ends_with_a_window(spec: PipelineWindows) -> list[Check]:
     """The check of the last window of an episode that ended; episodes of row windows never do."""
-    if spec.length_ms is None and not isinstance(spec, SessionWindows):
+    if spec.episode_end is EpisodeEnd.NEVER:
         return []
     return [
         Check(
@@ -170,17 +170,15 @@ def _ends_with_a_window(spec: PipelineWindows) -> list[Check]:
     ]
 
 
-def _ended_text(spec: PipelineWindows) -> str:
-    if isinstance(spec, SessionWindows):
-        return "at most one is `ended`, with the same `until` as `opened`"
-    if spec.length_ms is None:
-        return "none is `ended`"
-    return "at most one is `ended`, and it is the last"
-
-
-def _wrong_end(spec: PipelineWindows) -> str:
-    if isinstance(spec, SessionWindows):
-        return "(_ended > 1 OR until <> _opened_until)"
-    if spec.length_ms is None:
-        return "TRUE"
-    return "(_ended > 1 OR _later > 0 OR _last_arrival_unit > arrival_unit)"
+_ENDED = {
+    EpisodeEnd.AT_ONCE: (
+        "at most one is `ended`, with the same `until` as `opened`",
+        "(_ended > 1 OR until <> _opened_until)",
+    ),
+    EpisodeEnd.AFTER_A_LENGTH: (
+        "at most one is `ended`, and it is the last",
+        "(_ended > 1 OR _later > 0 OR _last_arrival_unit > arrival_unit)",
+    ),
+    EpisodeEnd.NEVER: ("none is `ended`", "TRUE"),
+}
+"""What must hold of an event `ended`, and SQL that is true where it does not."""

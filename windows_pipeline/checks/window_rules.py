@@ -1,12 +1,22 @@
-"""The checks of keyed windows, by kind of window, as SQL over windows and their recounts."""
+"""The checks of keyed windows, by kind of window: a recount, and SQL over windows and recounts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame
+
+from windows_pipeline.checks.recounts.rows import recount_rows
+from windows_pipeline.checks.recounts.windows import recount_fixed, recount_sessions
 from windows_pipeline.checks.run import Check, Within
 from windows_pipeline.config import Windows
+from windows_pipeline.kernels.windows.chunk import Closing
+from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     GracedRows,
+    PipelineWindows,
     SessionWindows,
     SlidingWindows,
     TimeWindows,
@@ -25,21 +35,6 @@ _ONE_AN_END = Check(
     "No two windows of a key have the same end (rules B7, C1, D2)",
     "same_end > 1",
 )
-
-
-def window_checks(windows: Windows) -> list[Check]:
-    """Checks over windows, each with its recount."""
-    match windows.spec:
-        case SlidingWindows() as spec:
-            return _sliding_checks(spec)
-        case ForwardSlidingWindows() as spec:
-            return _forward_checks(spec)
-        case TimeWindows() as spec:
-            return _time_checks(spec)
-        case SessionWindows() as spec:
-            return _session_checks(spec)
-        case GracedRows():
-            return _row_checks()
 
 
 def _sliding_checks(spec: SlidingWindows) -> list[Check]:
@@ -157,7 +152,8 @@ def _session_checks(spec: SessionWindows) -> list[Check]:
     ]
 
 
-def _row_checks() -> list[Check]:
+def _row_checks(spec: GracedRows) -> list[Check]:
+    del spec
     return [
         Check(
             "one_result_a_row",
@@ -182,3 +178,72 @@ def _row_checks() -> list[Check]:
             "AND _last_event_time_ms <=> recount_last_ms)",
         ),
     ]
+
+
+class _OfKind(NamedTuple):
+    """How windows of a kind are checked.
+
+    Attributes:
+        rules: The checks over windows, each with its recount.
+        recount: See `recount_windows`.
+    """
+
+    rules: Callable[[Any], list[Check]]
+    recount: Callable[[DataFrame, DataFrame, Any, Mapping[int, Closing], Tuning], DataFrame]
+
+
+_KINDS: Mapping[type, _OfKind] = {
+    SlidingWindows: _OfKind(_sliding_checks, recount_fixed),
+    ForwardSlidingWindows: _OfKind(_forward_checks, recount_fixed),
+    TimeWindows: _OfKind(_time_checks, recount_fixed),
+    SessionWindows: _OfKind(_session_checks, recount_sessions),
+    GracedRows: _OfKind(_row_checks, recount_rows),
+}
+
+
+def window_checks(windows: Windows) -> list[Check]:
+    """Checks over windows, each with its recount."""
+    return _KINDS[type(windows.spec)].rules(windows.spec)
+
+
+def recount_windows(
+    records: DataFrame,
+    windows: DataFrame,
+    spec: PipelineWindows,
+    closings: Mapping[int, Closing],
+    tuning: Tuning = TUNING,
+) -> DataFrame:
+    """Recounts each window, and finds the new records that no window holds.
+
+    Args:
+        records: The frame that `records.records_to_read` returns.
+        windows: `_computed_day`, `key`, `_window_start_ms`, `_window_end_ms`,
+            `_first_event_time_ms`, `_last_event_time_ms`, `record_count`, `closed`; other columns
+            are dropped.
+        spec: The windows' definition.
+        closings: The close times before and after each computed day, by day number.
+        tuning: How finely a key's time is cut into time shards.
+
+    Returns:
+        For row windows see `recount_rows`. For others three kinds of rows, in no order.
+        Milliseconds and counts are bigint; columns that a kind of row lacks are null.
+
+        One row for each window (`is_window`): its columns, and `recount`, `recount_first_ms`,
+        `recount_last_ms` (the number of its records, their first and last event time; times are
+        null without records) and `same_end` (how many windows of its computed day and key have the
+        same end). Sliding, hopping and tumbling windows also have `departed_on_bound` (whether a
+        record left just before the window), `near_partly_late` (how many possibly partly late
+        records are near; if there are any, `recount_first_ms` is a lower bound only) and
+        `same_records` (how many windows of the key hold the same records; null for empty windows
+        and near a partly late record). Sessions also have `beyond_grace` (how many of their records
+        arrived after the grace) and `previous_end_ms` (the end of the key's previous session; null
+        for the first, and for the first in its shard, as no session of another shard is near).
+
+        One row for each new record that no window holds: `_computed_day`, `key`, `_event_time_ms`,
+        `_close_time_ms` and `last_instant_ms` (the last instant of the last window that may count
+        the record).
+
+        One row for each computed day, key and time shard with new records: `_computed_day`, `key`
+        and `counted` (how many of the new records a window holds).
+    """
+    return _KINDS[type(spec)].recount(records, windows, spec, closings, tuning)

@@ -67,8 +67,8 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
         # Rules may read parts of the faulty key, which is not a mistake of the rules.
         columns = {**source.types, **columns}
     problems += filter_problems(windows.where, source, {**columns, **windows.aggregates})
-    problems += [*_session_problems(windows, source), *_trigger_problems(windows)]
-    problems += [*windows.problems(source), *_process_problems(windows, source)]
+    problems += [*_trigger_problems(windows), *windows.problems(source)]
+    problems += [*_process_problems(windows, source)]
     faulty: set[str] = set()
     for aggregate in windows.aggregate_list:
         written = windows.aggregates[aggregate.name]
@@ -121,16 +121,6 @@ def _key_hint(text: str, source: Source) -> str | None:
     if not key:
         return "reads 'key', but all records have one key, which is null; leave it out"
     return f"reads 'key', a key of several columns; write its parts' names: {', '.join(key)}"
-
-
-def _session_problems(windows: Windows, source: Source) -> Iterator[Problem]:
-    """Refuses sessions of several source partitions: a slow partition may yet join sessions."""
-    if windows.kind == "session" and source.has_several_partitions:
-        text = (
-            "needs one order of arrival (rule D2), but this source may have several source "
-            "partitions; leave source_partition out, or use another kind"
-        )
-        yield Problem(("kind",), windows.kind, text)
 
 
 def _trigger_problems(windows: Windows) -> Iterator[Problem]:

@@ -261,8 +261,8 @@ def _report(document: Document, details: ErrorDetails) -> None:
                 _report_value(document, (*path, *problem.path), problem.value, problem.text)
     elif details["type"] == "missing":
         parent = ".".join(path[:-1]) or "the file"
-        of_rows = kind == "count" and path[-1] == "size"
-        example = "'size: 5 rows'" if of_rows else _example(path)
+        own = KINDS[kind].examples.get(path[-1]) if kind else None
+        example = _example(path) if own is None else f"'{path[-1]}: {own}'"
         document.report(path, f"is missing; write {example} in {parent}")
     elif details["type"] == "extra_forbidden":
         document.report(path, f"{shown(path[-1])} is not a field here; {_known(path, kind)}")

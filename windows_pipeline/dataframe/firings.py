@@ -21,14 +21,15 @@ from windows_pipeline.dataframe.windows import (
     WindowedStream,
     input_of,
     session_timeout,
+    timeout_names,
     windows_of_input,
 )
 from windows_pipeline.engine.firings.final import at_closing
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
-from windows_pipeline.engine.firings.plan import closing_grid_ms, fire
+from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.engine.firings.process import RECORDS, FunctionKernel
 from windows_pipeline.engine.firings.watermark_steps import collect_advances
-from windows_pipeline.windows import SessionWindows, WindowSpec
+from windows_pipeline.windows import WindowSpec
 from windows_pipeline.windows.firing.triggers import Trigger
 from windows_pipeline.windows.firing.window_function import WindowFunction
 
@@ -57,11 +58,10 @@ def fired(
     stream_input = input_of(stream)
     several = stream.arrival is not None and stream.arrival.partition is not None
     partition = ["fired_after_partition"] if several else []
-    timeout = ["session_timeout"] if isinstance(windows, SessionWindows) else []
     failed = ["failed"] if with_failed else []
     require_results(
         stream_input.key_names,
-        [*_COLUMNS, *timeout, *partition, *failed],
+        [*_COLUMNS, *timeout_names(windows), *partition, *failed],
         stream_input.engine_aggregates,
     )
     found = _fired(windows, trigger, stream_input, input_ends=input_ends, with_failed=with_failed)
@@ -179,8 +179,9 @@ def _when_closed(
         timed, windows, stream_input, stream_input.engine_aggregates, with_failed=with_failed
     )
     in_time = with_stream_times(stream_input.records(), arrival, input_ends=input_ends)
-    grid_ms = closing_grid_ms(windows)
-    advances = collect_advances(in_time, ARRIVAL_COLUMNS, grid_ms, input_ends=input_ends)
+    advances = collect_advances(
+        in_time, ARRIVAL_COLUMNS, windows.closing_grid_ms, input_ends=input_ends
+    )
     # Stream time passes an inclusive window end one millisecond later (rule A4).
     beyond_ms = delay_ms if windows.excludes_end else delay_ms + 1
     closed = found if input_ends else found.where("closed")

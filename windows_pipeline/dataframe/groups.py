@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Generic, NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregation
@@ -25,7 +25,7 @@ from windows_pipeline.dataframe.names import require_results, require_unreserved
 from windows_pipeline.dataframe.results import Result, ResultOf
 from windows_pipeline.dataframe.windows import windows_of_inputs
 from windows_pipeline.engine.counts import evaluate_counts
-from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
+from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows, TimeWindows
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class GroupPlan:
         if self.arrival:
             return self.arrival
         if self.window.column is None:
-            by_rows = isinstance(self.window.windows, CountWindows)
+            by_rows = self.window.by_rows
             subject = "the order of arrival" if by_rows else "time"
             verb = ".arrival('offset')" if by_rows else ".event_time('ts')"
             raise ValueError(
@@ -95,7 +95,7 @@ class GroupPlan:
             require_column(events, "on", column)
         for column in self.by:
             require_column(events, "by", column)
-        by_rows = isinstance(self.window.windows, CountWindows)
+        by_rows = self.window.by_rows
         grouped = Input(
             events,
             self.by,
@@ -106,15 +106,8 @@ class GroupPlan:
         added = ["failed"] if with_failed else []
         require_unreserved("alias", [name], "choose another alias")
         require_results(grouped.key_names, [name, *added], grouped.engine_aggregates)
-        match self.window.windows:
-            case CountWindows() as windows:
-                found = _count_windows(grouped, windows, with_failed=with_failed)
-                start, end = F.col("first_offset"), F.col("last_offset")
-            case windows:
-                found = windows_of_inputs(windows, [grouped], with_failed=with_failed)
-                gap_ms = windows.gap_ms if isinstance(windows, SessionWindows) else 0
-                start = grouped.instant("_window_start_ms")
-                end = grouped.instant("_window_end_ms", gap_ms)
+        windows = self.window.windows
+        found, start, end = _COMPUTED[type(windows)](grouped, windows, with_failed=with_failed)
         return found.select(
             *(
                 F.col(key).alias(of)
@@ -170,7 +163,7 @@ class GroupWindowed(Generic[Result]):
             ValueError: The name is not a string, or the windows are by rows.
         """
         require_names("event_time", [column])
-        if isinstance(self.plan.window.windows, CountWindows):
+        if self.plan.window.by_rows:
             raise ValueError(
                 "event_time: windows of rows(...) follow the order of arrival; name its column "
                 f"with .arrival({column!r})"
@@ -188,7 +181,7 @@ class GroupWindowed(Generic[Result]):
             ValueError: A name is not a string, or the windows are by time.
         """
         require_names("arrival", columns)
-        if not isinstance(self.plan.window.windows, CountWindows):
+        if not self.plan.window.by_rows:
             raise ValueError(
                 "arrival: group windows by time treat every row as on time; leave .arrival(...) "
                 "out, or use TimeWindows or SessionWindows, which have late()"
@@ -245,7 +238,24 @@ class GroupWindowed(Generic[Result]):
             refuse_verb(self, name, advice)
 
 
-def _count_windows(grouped: Input, windows: CountWindows, *, with_failed: bool) -> DataFrame:
+class _Computed(NamedTuple):
+    """The windows, and the columns of their bounds."""
+
+    rows: DataFrame
+    start: Column
+    end: Column
+
+
+def _by_time(
+    grouped: Input, windows: TimeWindows | SessionWindows, *, with_failed: bool
+) -> _Computed:
+    """Computes windows by time; see `windows_of_inputs`."""
+    found = windows_of_inputs(windows, [grouped], with_failed=with_failed)
+    end = grouped.instant("_window_end_ms", windows.timeout_ms or 0)
+    return _Computed(found, grouped.instant("_window_start_ms"), end)
+
+
+def _by_rows(grouped: Input, windows: CountWindows, *, with_failed: bool) -> _Computed:
     """Computes windows by rows; see `evaluate_counts`.
 
     Raises:
@@ -258,10 +268,19 @@ def _count_windows(grouped: Input, windows: CountWindows, *, with_failed: bool) 
                 f"on: {column.name!r} is of type {column.dataType.simpleString()}, which has no "
                 "order; name a column of numbers, text, times or a struct of these"
             )
-    return evaluate_counts(
+    found = evaluate_counts(
         grouped.records(),
         {0: windows},
         grouped.keys,
         grouped.engine_aggregates,
         with_failed=with_failed,
     )
+    return _Computed(found, F.col("first_offset"), F.col("last_offset"))
+
+
+_COMPUTED: Mapping[type, Callable[..., _Computed]] = {
+    TimeWindows: _by_time,
+    SessionWindows: _by_time,
+    CountWindows: _by_rows,
+}
+"""What computes the windows of each kind."""

@@ -26,13 +26,7 @@ from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.engine.row_time_shards import rows_in_time_shards
 from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.spark_frames import evaluate_in_spark, spark_serves
-from windows_pipeline.windows.frames.bounds import FrameUnit
-from windows_pipeline.windows.frames.row_windows import (
-    RowWindow,
-    SessionRows,
-    SlideRows,
-    TumbleRows,
-)
+from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows
 from windows_pipeline.windows.frames.validator import require_distinct_aliases, require_fitting
 
 _RECORD = "record"
@@ -260,13 +254,10 @@ def _bounds(window: RowWindow, row_input: Input) -> list[Column]:
     """The window's bounds, as a struct named by its alias; none without an alias."""
     start = row_input.instant("_window_start_ms")
     end = row_input.instant("_window_end_ms")
-    match window:
-        case TumbleRows(unit=FrameUnit.RANGE, name=str(name)):
-            return [F.struct(start.alias("start"), end.alias("end")).alias(name)]
-        case SessionRows(name=str(name)):
-            return [F.struct(start.alias("start")).alias(name)]
-        case _:
-            return []
+    if window.name is None or not window.bounds:
+        return []
+    bounds = {"start": start, "end": end}
+    return [F.struct(*(bounds[name].alias(name) for name in window.bounds)).alias(window.name)]
 
 
 def require_no_stream(events: DataFrame, windows: Sequence[RowWindow]) -> None:
@@ -279,7 +270,7 @@ def require_no_stream(events: DataFrame, windows: Sequence[RowWindow]) -> None:
         require_bounded(events)
         return
     for window in windows:
-        if isinstance(window, SlideRows) and window.ahead is None:
+        if window.never_ends:
             raise ValueError(
                 f"{window.label}: following without a bound has no result on a stream, which "
                 "never ends; bound it"

@@ -57,6 +57,10 @@ def _sliding(arguments: Arguments) -> WindowSpec:
     return SlidingWindows.of_time_difference_and_grace(difference, _grace(arguments))
 
 
+def _forward(arguments: Arguments) -> WindowSpec:
+    return SlidingWindows.of(_text(arguments, "size")).grace(_grace(arguments))
+
+
 def _session(arguments: Arguments) -> WindowSpec:
     return SessionWindows.of_inactivity_gap_and_grace(_text(arguments, "gap"), _grace(arguments))
 
@@ -73,6 +77,7 @@ _KINDS = {
     "tumbling_windows": _Kind(_hopping, ("time_col", "size", "aggregates")),
     "hopping_windows": _Kind(_hopping, ("time_col", "size", "advance", "aggregates")),
     "sliding_windows": _Kind(_sliding, ("time_col", "time_difference", "aggregates")),
+    "forward_windows": _Kind(_forward, ("time_col", "size", "aggregates")),
     "session_windows": _Kind(_session, ("time_col", "gap", "aggregates")),
     _COUNT_WINDOWS: _Kind(
         _counted, ("order_col", "size", "aggregates"), ("advance", "short_first")
@@ -103,6 +108,7 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     | `tumbling_windows` | `time_col`, `size`                    |
     | `hopping_windows`  | `time_col`, `size`, `advance`         |
     | `sliding_windows`  | `time_col`, `time_difference`         |
+    | `forward_windows`  | `time_col`, `size`                    |
     | `session_windows`  | `time_col`, `gap`                     |
     | `count_windows`    | `order_col`, `size`                   |
 

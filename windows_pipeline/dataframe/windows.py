@@ -28,7 +28,7 @@ from windows_pipeline.engine.preaggregation.slices import (
 from windows_pipeline.engine.time_shards import shard_length_ms
 from windows_pipeline.engine.windows import evaluate_windows, late
 from windows_pipeline.kernels.windows.chunk import ComputedDay
-from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows, WindowSpec
+from windows_pipeline.windows import TimeWindows, WindowSpec
 
 _BOUNDS = ("window_start", "window_end", "first_event_time", "last_event_time")
 
@@ -88,7 +88,7 @@ def aggregate_streams(
     aggregates = [aggregate for each in inputs for aggregate in each.engine_aggregates]
     failed = ["failed"] if with_failed else []
     closed = [] if only_closed else ["closed"]
-    fixed = [*_BOUNDS, *_timeout_names(windows), "record_count", *failed, *closed]
+    fixed = [*_BOUNDS, *timeout_names(windows), "record_count", *failed, *closed]
     require_results(first.key_names, fixed, aggregates)
     found = windows_of_inputs(windows, inputs, pre_aggregate=pre_aggregate, with_failed=with_failed)
     return (found.where("closed") if only_closed else found).select(
@@ -123,7 +123,7 @@ def windows_of_inputs(
     delay_ms = windows.close_delay_ms
     # If no record can be late, a window's end decides whether the window is closed, except for
     # empty windows.
-    by_end = first.arrival is None and not _emits_empty(windows)
+    by_end = first.arrival is None and not windows.emit_empty
     timed = records if by_end else with_close_times(records, delay_ms, first.arrival)
     # A count of all records of a single stream equals `record_count`.
     counts: set[str] = set()
@@ -193,10 +193,6 @@ def late_records(windows: WindowSpec, stream: WindowedStream, arrival: ArrivalOr
     )
 
 
-def _emits_empty(windows: WindowSpec) -> bool:
-    return isinstance(windows, (SlidingWindows, TimeWindows)) and windows.emit_empty
-
-
 def input_of(stream: WindowedStream, source: int = 0) -> Input:
     """Checks a stream, and turns it into the engine's input.
 
@@ -237,20 +233,22 @@ def windows_of_input(
 
 
 def _arrival(windows: WindowSpec, first: Input) -> Sequence[str]:
-    """The columns that order arrival; only sessions with late records need them (rule D2)."""
-    needs_arrival = isinstance(windows, SessionWindows) and first.arrival is not None
+    """The columns that order arrival, needed where other records decide what is late (rule D2)."""
+    needs_arrival = windows.late_after_ms is None and first.arrival is not None
     return ARRIVAL_COLUMNS if needs_arrival else ()
 
 
-def _timeout_names(windows: WindowSpec) -> list[str]:
-    return ["session_timeout"] if isinstance(windows, SessionWindows) else []
+def timeout_names(windows: WindowSpec) -> list[str]:
+    """The name of the column that `session_timeout` returns; none for windows without one."""
+    return [] if windows.timeout_ms is None else ["session_timeout"]
 
 
 def session_timeout(windows: WindowSpec, first: Input) -> list[Column]:
     """The column `session_timeout`: a session's end plus the gap; none for other windows."""
-    if not isinstance(windows, SessionWindows):
+    timeout_ms = windows.timeout_ms
+    if timeout_ms is None:
         return []
-    return [first.instant("_window_end_ms", windows.gap_ms).alias("session_timeout")]
+    return [first.instant("_window_end_ms", timeout_ms).alias("session_timeout")]
 
 
 def _require_alike(inputs: Sequence[Input]) -> None:

@@ -9,27 +9,16 @@ no record comes for longer than the gap: none lies in two shards then, late reco
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.shard_plan import Bucket, LookAround, Placement, placements
+from windows_pipeline.engine.shard_plan import Bucket, Placement, placements
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.tuning import Tuning
-from windows_pipeline.windows import (
-    GracedRows,
-    PipelineWindows,
-    RowWindow,
-    SessionRows,
-    SessionWindows,
-    SeveralRows,
-    SlideRows,
-    TumbleRows,
-)
-from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.windows import GracedRows, LookAround, PipelineWindows
 
 ROWS_BEFORE = "_rows_before"
 """The column of how many records come before the first one in the row's shard."""
@@ -80,18 +69,17 @@ def in_record_shards(
         tuning: Whether all records have one key, and how many make a shard.
 
     Returns:
-        The records with `_time_shard` (bigint) and, unless they are of sessions, `_in_home_shard`
-        (boolean) and `_rows_before` (bigint); a record that another shard needs comes again, as a
-        copy. Where they are one shard, the same frame.
+        The records with `_time_shard` (bigint), `_in_home_shard` (boolean) and `_rows_before`
+        (bigint); a record that another shard needs comes again, as a copy. Where they are one
+        shard, the same frame.
     """
-    look_around = _look_around_of(spec)
+    look_around = spec.look_around
     if not tuning.one_key or look_around is None:
         return records
     cuts = cuts_by(records, _order_of(records, spec), tuning, look_around)
     if cuts is None:
         return records
-    cut = in_shards(records, cuts)
-    return cut.drop(IN_HOME_SHARD, ROWS_BEFORE) if isinstance(spec, SessionWindows) else cut
+    return in_shards(records, cuts)
 
 
 def cuts_since_the_first(records: DataFrame, spec: GracedRows, tuning: Tuning) -> Cuts | None:
@@ -107,13 +95,10 @@ def cuts_since_the_first(records: DataFrame, spec: GracedRows, tuning: Tuning) -
     Returns:
         The cuts. None where records stay one shard, or no window begins with the first record.
     """
-    frames: list[RowWindow] = [*spec.outer]
-    if isinstance(spec.window, SeveralRows):
-        frames = [frame for _, frame in spec.window.frames]
-    bounded = [_as_bounded(frame) for frame in frames]
-    if not tuning.one_key or bounded == frames:
+    bounded = tuple(frame.as_bounded() for frame in spec.frames)
+    if not tuning.one_key or bounded == spec.frames:
         return None
-    look_around = _look_around_of_all(bounded)
+    look_around = LookAround.of_all([frame.look_around for frame in bounded])
     if look_around is None:
         return None
     # Frames of a pipeline are ordered by time.
@@ -121,18 +106,8 @@ def cuts_since_the_first(records: DataFrame, spec: GracedRows, tuning: Tuning) -
     return cuts_by(records, order, tuning, look_around)
 
 
-def _as_bounded(window: RowWindow) -> RowWindow:
-    """The part of a frame from the first record on that a shard needs as single records.
-
-    Those between the frame's end and its row, where it ends before the row.
-    """
-    if not isinstance(window, SlideRows) or window.back is not None:
-        return window
-    return replace(window, back=max(0, -(window.ahead or 0)))
-
-
 def _order_of(records: DataFrame, spec: PipelineWindows) -> Order:
-    if isinstance(spec, GracedRows) and spec.by_arrival:
+    if spec.by_arrival:
         return order_of_arrival(records)
     return order_of_time(records, F.col("_event_time_ms"))
 
@@ -217,32 +192,3 @@ def _counted(records: DataFrame, position: Column, bucket: Column) -> list[Bucke
         .agg(F.count("*"), F.min("position"), F.max("position"))
     )
     return sorted(Bucket(*row) for row in counts.collect())
-
-
-def _look_around_of(spec: PipelineWindows) -> LookAround | None:
-    """What a window needs of the records around its own record; None if there is no bound.
-
-    None, too, for windows that time shards cut.
-    """
-    if isinstance(spec, SessionWindows):
-        return LookAround(gap_ms=spec.gap_ms)
-    return _look_around_of_all(spec.outer) if isinstance(spec, GracedRows) else None
-
-
-def _look_around_of_all(windows: Sequence[RowWindow]) -> LookAround | None:
-    """The most that one of several windows needs."""
-    found = [_look_around_of_rows(each) for each in windows]
-    bounded = [look_around for look_around in found if look_around is not None]
-    return LookAround(*map(max, zip(*bounded, strict=True))) if bounded == found else None
-
-
-def _look_around_of_rows(window: RowWindow) -> LookAround | None:
-    if isinstance(window, SessionRows):
-        return LookAround(gap_ms=window.gap_ms)
-    by_rows = window.unit is FrameUnit.ROWS
-    if isinstance(window, TumbleRows):
-        return LookAround(back=window.size - 1) if by_rows else LookAround(back_ms=window.size)
-    if window.back is None or window.ahead is None:
-        return None
-    back, ahead = max(window.back, 0), max(window.ahead, 0)
-    return LookAround(back, ahead) if by_rows else LookAround(back_ms=back, ahead_ms=ahead)

@@ -12,8 +12,7 @@ from windows_pipeline.engine.time_shards import (
     within_a_day,
 )
 from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows.frames.bounds import FrameUnit
-from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows, TumbleRows
+from windows_pipeline.windows import RowWindow
 
 
 def row_shard_length_ms(window: RowWindow, tuning: Tuning = TUNING) -> int | None:
@@ -21,13 +20,8 @@ def row_shard_length_ms(window: RowWindow, tuning: Tuning = TUNING) -> int | Non
 
     Frames with an open bound, frames counted in rows and sessions have no longest length.
     """
-    match window:
-        case SlideRows(unit=FrameUnit.RANGE, back=int(), ahead=int()):
-            return length_for_look_back(sum(_look_ms(window)) + 1, tuning)
-        case TumbleRows(unit=FrameUnit.RANGE):
-            return length_for_look_back(window.size, tuning)
-        case _:
-            return None
+    look_back_ms = window.shard_look_back_ms
+    return None if look_back_ms is None else length_for_look_back(look_back_ms, tuning)
 
 
 def rows_in_time_shards(
@@ -53,16 +47,9 @@ def rows_in_time_shards(
     if length_ms is None:
         return records
     time_ms = F.col("_event_time_ms")
-    before_ms, after_ms = _look_ms(window)
+    back_ms, ahead_ms = window.bounds_ms or (0, 0)
     others_ms = [
-        F.try_subtract(time_ms, bigint(before_ms)),
-        F.try_add(time_ms, bigint(after_ms)),
+        F.try_subtract(time_ms, bigint(ahead_ms)),
+        F.try_add(time_ms, bigint(back_ms or 0)),
     ]
     return with_home_shard(records, time_ms, others_ms, length_ms)
-
-
-def _look_ms(window: RowWindow) -> tuple[int, int]:
-    """How far before and after a row the rows are whose windows contain this row."""
-    if isinstance(window, SlideRows) and window.back is not None and window.ahead is not None:
-        return max(window.ahead, 0), max(window.back, 0)
-    return 0, 0

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from windows_pipeline.windows import LookAround
+
 _LEAST_TO_COPIES = 4
 """The least ratio of a shard's size to what its windows need of its neighbours."""
 
@@ -27,24 +29,6 @@ class Bucket(NamedTuple):
     records: int
     first: int
     last: int
-
-
-class LookAround(NamedTuple):
-    """How far around a record its window holds records.
-
-    Attributes:
-        back: How many records before a record its window can hold.
-        ahead: How many records after it.
-        back_ms: How far before a record its window can begin.
-        ahead_ms: How far after it the window can end.
-        gap_ms: A shard ends only where the next record is further away than this.
-    """
-
-    back: int = 0
-    ahead: int = 0
-    back_ms: int = 0
-    ahead_ms: int = 0
-    gap_ms: int = 0
 
 
 class Placement(NamedTuple):

@@ -17,12 +17,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.engine.literals import bigint
 from windows_pipeline.kernels.windows.arrays import WindowArrays
 from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows import (
-    ForwardSlidingWindows,
-    SlidingWindows,
-    TimeWindows,
-    WindowSpec,
-)
+from windows_pipeline.windows import WindowSpec
 
 TIME_SHARD = "_time_shard"
 IN_HOME_SHARD = "_in_home_shard"
@@ -32,12 +27,8 @@ PREFERRED_SHARD_MS = 90 * 60_000
 
 
 def shard_length_ms(windows: WindowSpec, tuning: Tuning = TUNING) -> int | None:
-    """How long a time shard is, in milliseconds; None where windows are computed without shards.
-
-    Sessions have no longest length. Empty hopping windows begin at a key's first record, which
-    a later shard does not contain.
-    """
-    look_back_ms = _look_back_ms(windows)
+    """How long a time shard is, in milliseconds; None where windows are computed without shards."""
+    look_back_ms = windows.shard_look_back_ms
     return None if look_back_ms is None else length_for_look_back(look_back_ms, tuning)
 
 
@@ -59,15 +50,6 @@ def within_a_day(length_ms: int | None, tuning: Tuning = TUNING) -> int | None:
     return look_back_ms * min(tuning.shard_look_backs, look_backs)
 
 
-def partly_late_look_back_ms(windows: SlidingWindows) -> int:
-    """How far before a time shard records matter to its partly late records (rule A5).
-
-    A partly late record counts in windows that records up to one time difference before it made.
-    The last window that can contain it ends up to one more time difference after it.
-    """
-    return 2 * (windows.time_difference_ms + 1)
-
-
 def in_time_shards(
     records: DataFrame, windows: WindowSpec, length_ms: int, *, with_partly_late: bool = False
 ) -> DataFrame:
@@ -78,14 +60,12 @@ def in_time_shards(
         windows: The windows.
         length_ms: The result of `shard_length_ms`, or of `within_a_day`.
         with_partly_late: Whether partly late records are listed. Their home shard then also needs
-            the records that made the windows that contain them (rule A5).
+            the records that made the windows that contain them (rule A5), as a close time does.
 
     Returns:
         The records with `_time_shard` (bigint); a record that the next shard needs comes twice.
     """
-    look_back_ms = _look_back_ms(windows)
-    if with_partly_late and isinstance(windows, SlidingWindows):
-        look_back_ms = partly_late_look_back_ms(windows)
+    look_back_ms = windows.look_back_ms if with_partly_late else windows.shard_look_back_ms
     assert look_back_ms is not None  # noqa: S101  other windows have no length of shards
     time_ms = F.col("_event_time_ms")
     last_ms = F.try_add(time_ms, bigint(look_back_ms))
@@ -186,19 +166,6 @@ def _whole_advances(distance_ms: np.ndarray, advance_ms: int) -> np.ndarray:
     """Distances rounded up to whole advances, in milliseconds; 0 for a negative distance."""
     rounded: np.ndarray = -(-np.maximum(distance_ms, 0) // advance_ms) * advance_ms
     return rounded
-
-
-def _look_back_ms(windows: WindowSpec) -> int | None:
-    """How far a window's end can lie after a record that it contains or has just lost."""
-    match windows:
-        case SlidingWindows():
-            return windows.time_difference_ms + 1
-        case ForwardSlidingWindows():
-            return windows.size_ms
-        case TimeWindows() if not windows.emit_empty:
-            return windows.size_ms
-        case _:
-            return None
 
 
 def _shard_of(instant_ms: Column, length_ms: int) -> Column:

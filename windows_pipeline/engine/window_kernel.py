@@ -31,11 +31,10 @@ from windows_pipeline.kernels.aggregates.dispatch import (
     parts_of,
 )
 from windows_pipeline.kernels.windows.assign import Reason
-from windows_pipeline.kernels.windows.chunk import ComputedDay, chunks_of
+from windows_pipeline.kernels.windows.chunk import ChunkWindows, ComputedDay, chunks_of
 from windows_pipeline.kernels.windows.filled import WindowedRecords
-from windows_pipeline.kernels.windows.find import ChunkWindows, find_windows
+from windows_pipeline.kernels.windows.find import find_windows
 from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows import TimeWindows
 
 RUN = ("_last_window_end_ms", "_advance_ms")
 """The columns of a run: the end of its last window, and the distance between its windows."""
@@ -92,7 +91,7 @@ class WindowKernel:
         lengths_ms = {spec.length_ms for spec in specs}
         self.with_starts = len(lengths_ms) != 1
         self.length_ms = None if self.with_starts else lengths_ms.pop()
-        self.with_runs = any(isinstance(spec, TimeWindows) for spec in specs)
+        self.with_runs = any(spec.step_ms is not None for spec in specs)
         self._tuning = tuning
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

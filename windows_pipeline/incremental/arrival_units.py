@@ -27,7 +27,7 @@ from windows_pipeline.incremental.records import records_to_read
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.text.instants import day_number
-from windows_pipeline.windows import GracedRows, PipelineWindows
+from windows_pipeline.windows import PipelineWindows
 
 Facts = dict[str, int | str]
 """What a run reports of a day: `rejected`, `late`, `closed_through_ms`, `blocked_by`."""
@@ -129,7 +129,7 @@ class Arrivals:
         self, raw_events: DataFrame, days: Sequence[date], reads: Sequence[Read]
     ) -> DataFrame:
         """The records that the windows of these days need, from known arrival units."""
-        if isinstance(self.spec, GracedRows):
+        if self.spec.row_order:  # each record has a row of its own, final on one day
             unblocked = [arrival_unit.day for arrival_unit in self.arrival_units(days)]
             earliest_ms = min((read.from_ms for read in reads), default=NEVER_MS)
             return self._records_once(raw_events, unblocked, earliest_ms)

@@ -18,7 +18,8 @@ from windows_pipeline.arrival.merge import Resumed
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import BoundAggregates, Pipeline, Source, Windows
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
-from windows_pipeline.engine.record_shards import in_record_shards
+from windows_pipeline.engine.record_shards import ROWS_BEFORE, in_record_shards
+from windows_pipeline.engine.time_shards import IN_HOME_SHARD
 from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
 from windows_pipeline.incremental.alerts import (
     RuleSql,
@@ -32,7 +33,7 @@ from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.episodes import episode_rows
 from windows_pipeline.incremental.firings import Positions, arrival_unit_firings
 from windows_pipeline.incremental.late import late_records
-from windows_pipeline.incremental.lookback import lookback_from_ms, needs_records
+from windows_pipeline.incremental.lookback import lookback_from_ms
 from windows_pipeline.incremental.notifications import corrected, episode_events, with_ids
 from windows_pipeline.incremental.processed import FiringFunction
 from windows_pipeline.incremental.windows import arrival_unit_windows
@@ -41,7 +42,7 @@ from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import ms_to_timestamp, with_instants
 from windows_pipeline.storage.tables import WindowTables, tables_of
 from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows import PipelineWindows, SessionWindows
+from windows_pipeline.windows import PipelineWindows
 
 _LEAST_LOOK_BACKS = 4
 """With shards this long, the three look-backs that a recount needs lie in one neighbour."""
@@ -143,22 +144,23 @@ class Definition:
 
     @property
     def needs_records(self) -> bool:
-        """Whether the look-back depends on the records; see `needs_records`."""
-        return needs_records(self.spec)
+        """Whether the look-back depends on the records themselves, as that of sessions does."""
+        return self.spec.timeout_ms is not None
 
     def lookback_ms(self, records: DataFrame, closes_ms: Collection[int]) -> dict[int, int]:
         """From which event time records matter at close times; see `lookback_from_ms`."""
         return lookback_from_ms(records, self.spec, closes_ms)
 
     def cut(self, records: DataFrame) -> DataFrame:
-        """Cuts the records of sessions into record shards; leaves other windows' records whole.
+        """Cuts records into record shards if other records decide which ones are late.
 
-        The shards serve both the windows and the late records. Records of other windows are cut
-        when these windows are computed.
+        The shards serve both the windows and the late records, and none holds copies. Records of
+        other windows are cut when these windows are computed.
         """
-        if isinstance(self.spec, SessionWindows):
-            return in_record_shards(records, self.spec, self.tuning)
-        return records
+        if self.spec.late_after_ms is not None:
+            return records
+        cut = in_record_shards(records, self.spec, self.tuning)
+        return cut.drop(IN_HOME_SHARD, ROWS_BEFORE)
 
     def compute(
         self,

@@ -24,7 +24,7 @@ from windows_pipeline.incremental.aggregated_values import (
 )
 from windows_pipeline.incremental.definition_records import PASSES
 from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows import FiringWindows, SlidingWindows
+from windows_pipeline.windows import FiringWindows
 
 FIRING_ARRIVAL = ("_merged_as", "arrival_unit", "batch", "source_partition", "offset")
 """The columns that order records of one stream time: position in the merge, then arrival."""
@@ -103,7 +103,7 @@ def _shard_ms(windows: FiringWindows, tuning: Tuning) -> int | None:
     The windows of many keys are many tasks without shards, each of which would go through all
     advances of the watermark. An empty sliding window begins with a record of any shard.
     """
-    if not tuning.one_key or (isinstance(windows, SlidingWindows) and windows.emit_empty):
+    if not tuning.one_key or windows.has_silences:
         return None
     return within_a_day(shard_length_ms(windows, tuning), tuning)
 

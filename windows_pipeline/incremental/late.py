@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -12,12 +13,7 @@ from windows_pipeline.engine.windows import late
 from windows_pipeline.incremental.windows import ARRIVAL
 from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.storage.instants import ms_to_timestamp
-from windows_pipeline.windows import (
-    FixedWindows,
-    GracedRows,
-    PipelineWindows,
-    SessionWindows,
-)
+from windows_pipeline.windows import PipelineWindows, WindowSpec
 
 
 def late_records(
@@ -44,24 +40,15 @@ def late_records(
     Returns:
         The columns of the table late_records, in no order.
     """
-    if isinstance(spec, SessionWindows):
-        judged = late(records, {day: ComputedDay(spec) for day in computed_days}, ["key"], ARRIVAL)
-        found = judged.where("_is_new")
-    elif isinstance(spec, GracedRows):
-        found = records.where(F.col("_is_new") & is_late(spec)).withColumn("reason", F.lit("late"))
-    elif computed is None:
-        raise ValueError(
-            "computed: must be the windows of these records, not None: the partly late records "
-            "that no window counts follow from them; pass what arrival_unit_windows returned"
-        )
+    if spec.late_after_ms is None:
+        found = _judged_together(records, spec, computed_days)
     else:
-        found = _of_fixed(records, computed, spec)
+        found = _judged_alone(records, computed, spec)
     # The watermark if it is later than the partition's stream time (rule A4).
     stream_time_ms = F.col("_close_time_ms") + F.lit(spec.close_delay_ms)
-    # Of row windows each record comes once, so its own day lists it.
-    listed_by = (
-        F.unix_date("arrival_unit") if isinstance(spec, GracedRows) else F.col("_computed_day")
-    )
+    # Its own day lists a late record; a later day may list a record that was partly late.
+    own_day, is_later = F.unix_date("arrival_unit"), F.col("reason") == "partly_late"
+    listed_by = F.when(is_later, F.col("_computed_day")).otherwise(own_day)
     return found.select(
         F.date_from_unix_date(listed_by).alias("arrival_unit"),
         F.col("arrival_unit").alias("record_arrival_unit"),
@@ -77,17 +64,35 @@ def late_records(
     )
 
 
-def _of_fixed(records: DataFrame, computed: DataFrame, spec: FixedWindows) -> DataFrame:
+def _judged_together(
+    records: DataFrame, spec: PipelineWindows, computed_days: Sequence[int]
+) -> DataFrame:
+    """Late records, where other records decide which ones are late."""
+    windows = cast("WindowSpec", spec)  # a record with a row of its own is judged alone
+    judged = late(records, {day: ComputedDay(windows) for day in computed_days}, ["key"], ARRIVAL)
+    return judged.where("_is_new")
+
+
+def _judged_alone(
+    records: DataFrame, computed: DataFrame | None, spec: PipelineWindows
+) -> DataFrame:
     """Records late or outside windows on arrival, and partly late ones when all windows closed."""
+    reason = F.when(is_outside_windows(spec), "outside_windows").when(is_late(spec), "late")
+    judged = records.withColumn("reason", reason)
+    on_arrival = judged.where(F.col("_is_new") & F.col("reason").isNotNull())
+    if spec.row_order:  # a record's own row counts it
+        return on_arrival
+    if computed is None:
+        raise ValueError(
+            "computed: must be the windows of these records, not None: the partly late records "
+            "that no window counts follow from them; pass what arrival_unit_windows returned"
+        )
     partly_late = computed.where(F.col("_partly_late_time_ms").isNotNull()).select(
         "_computed_day",
         "key",
         F.col("_partly_late_time_ms").alias("_event_time_ms"),
         F.col("_partly_late_close_ms").alias("_close_time_ms"),
     )
-    reason = F.when(is_outside_windows(spec), "outside_windows").when(is_late(spec), "late")
-    judged = records.withColumn("reason", reason)
-    on_arrival = judged.where(F.col("_is_new") & F.col("reason").isNotNull())
     same = [
         # A null key is a key (rule A6).
         F.col(f"record.{name}").eqNullSafe(F.col(f"partly_late.{name}"))

@@ -8,18 +8,11 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.incremental.rows import row_lookback_ms
-from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
-from windows_pipeline.windows import GracedRows, PipelineWindows, SessionRows, SessionWindows
+from windows_pipeline.windows import PipelineWindows
 
 _FIRST_LOOKBACK_MS = 86_400_000
-
-
-def needs_records(spec: PipelineWindows) -> bool:
-    """Whether the look-back depends on the records themselves, as only that of sessions does."""
-    return isinstance(getattr(spec, "window", spec), (SessionWindows, SessionRows))
 
 
 def lookback_from_ms(
@@ -41,13 +34,9 @@ def lookback_from_ms(
         The event time in ms by close time; `NEVER_MS` for a close time of `NEVER_MS`.
     """
     known = sorted(close for close in set(closes_ms) if close != NEVER_MS)
-    match spec:
-        case SessionWindows(gap_ms=gap_ms) | GracedRows(window=SessionRows(gap_ms=gap_ms)):
-            return {NEVER_MS: NEVER_MS, **_starts_of_sessions(raw_events, gap_ms, known)}
-        case GracedRows():
-            back_ms = row_lookback_ms(spec)
-        case _:
-            back_ms = lookback_ms(spec)
+    gap_ms, back_ms = spec.timeout_ms, spec.look_back_ms
+    if gap_ms is not None:
+        return {NEVER_MS: NEVER_MS, **_starts_of_sessions(raw_events, gap_ms, known)}
     found = {
         close: NEVER_MS if back_ms is None else max(close - back_ms, NEVER_MS) for close in known
     }

@@ -19,7 +19,7 @@ from windows_pipeline.incremental.silences import NEXT_RECORD
 from windows_pipeline.storage.diff import differences
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
-from windows_pipeline.windows import PipelineWindows, SessionWindows
+from windows_pipeline.windows import EpisodeEnd, PipelineWindows
 
 OPENED, WORSENED, ENDED, RETRACTED = "opened", "worsened", "ended", "retracted"
 _WITH_NULLS = {"ignoreNullFields": "false"}
@@ -126,13 +126,12 @@ def _end(spec: PipelineWindows, is_new: Column, closed_days: ClosedDays) -> tupl
 
     An episode whose last window is a silence lasts until its key has a record again.
     """
-    # The longest time from a window's end to the end of a window that continues its episode.
-    by_time, until = spec.length_ms, F.col("window_end")
-    if isinstance(spec, SessionWindows):
+    until = F.col("window_end")
+    if spec.episode_end is EpisodeEnd.AT_ONCE:
         return F.when(F.col("_first") & is_new, F.col("arrival_unit")), until
-    if by_time is None:
+    if spec.episode_end is EpisodeEnd.NEVER:
         return F.lit(None).cast("date"), until
-    ends_at_ms = last_instant(spec, timestamp_to_ms(until)) + F.lit(by_time)
+    ends_at_ms = last_instant(spec, timestamp_to_ms(until)) + F.lit(spec.length_ms)
     if spec.has_silences:
         is_silent = F.col("record_count") == 0
         until = F.when(is_silent, F.col(NEXT_RECORD)).otherwise(until)

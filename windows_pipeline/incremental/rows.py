@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.engine.lateness import is_late
 from windows_pipeline.engine.record_shards import in_record_shards
 from windows_pipeline.engine.row_kernel import GROUP_ROWS, NUMBER, result_column
 from windows_pipeline.engine.row_time_shards import rows_in_time_shards
@@ -23,18 +24,8 @@ from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.running_shards import in_running_shards
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
-from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows import (
-    ROW_KEY,
-    CountWindows,
-    GracedRows,
-    RowWindow,
-    SessionRows,
-    SeveralRows,
-    SlideRows,
-    TumbleRows,
-)
-from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.tuning import Tuning
+from windows_pipeline.windows import ROW_KEY, GracedRows, RowWindow
 
 _TIME_MS = "_event_time_ms"
 _OF_RECORDS = {
@@ -45,39 +36,33 @@ _OF_RECORDS = {
 """The columns that each result has besides its aggregates."""
 
 
-def row_lookback_ms(spec: GracedRows) -> int | None:
-    """How far rows that become final after a close time look back before it; None for no limit."""
-    match spec.outer:
-        case (SlideRows(unit=FrameUnit.RANGE, back=int(back), ahead=int(ahead)),):
-            return max(back, 0) + max(ahead, 0)
-        case (TumbleRows(unit=FrameUnit.RANGE, size=size_ms),):
-            return size_ms
-        case _:
-            return None
-
-
 def arrival_unit_rows(
-    in_time: DataFrame,
+    records: DataFrame,
     spec: GracedRows,
     aggregates: Sequence[Aggregate],
     closings: Mapping[int, Closing],
-    tuning: Tuning = TUNING,
+    *,
+    only_closed: bool,
+    tuning: Tuning,
 ) -> DataFrame:
     """Computes the rows that became final with each computed day.
 
     Args:
-        in_time: Records, each once, none of them late: `key`, `event_time`, `_event_time_ms`,
+        records: Records, each once: `key`, `event_time`, `_event_time_ms`, `_close_time_ms`,
             `arrival_unit`, `source_partition`, `offset` and the aggregates' columns.
         spec: The windows.
         aggregates: What to compute.
         closings: The close times before and after each computed day, by day number.
+        only_closed: Means nothing here, as rows are always final.
         tuning: How finely records are cut into shards.
 
     Returns:
         The columns that `engine.windows.evaluate_windows` returns for windows, all closed, and the
         columns that name the row. In no order.
     """
-    found = _with_results(_up_to_last_close(in_time, spec, closings), spec, aggregates, tuning)
+    del only_closed
+    in_time = _up_to_last_close(records.where(~is_late(spec)), spec, closings)
+    found = _with_results(in_time, spec, aggregates, tuning)
     start_ms, end_ms = _bounds_ms(spec)
     final = _final_in(
         found.where(_has_result(spec)).withColumns(
@@ -163,20 +148,15 @@ def _with_results(
 
 def _has_result(spec: GracedRows) -> Column:
     """Whether a row has a result: all its followers have arrived, or it fills a count window."""
-    match spec.window:
-        case SlideRows() | SeveralRows():
-            by_rows = [each for each in _frames(spec) if each.unit is FrameUnit.ROWS]
-            ahead = max((each.ahead or 0 for each in by_rows), default=0)
-            return F.col(NUMBER) + F.lit(ahead) <= F.col(GROUP_ROWS) if ahead > 0 else F.lit(True)
-        case CountWindows(size=size, advance=advance, short_first=short_first):
-            beyond_first = F.col(NUMBER) - F.lit(advance if short_first else size)
-            return (beyond_first >= 0) & (beyond_first % F.lit(advance) == 0)
-        case _:
-            return F.lit(True)
-
-
-def _frames(spec: GracedRows) -> list[SlideRows]:
-    return [each for each in spec.outer if isinstance(each, SlideRows)]
+    has_result = F.lit(True)
+    followers = max(frame.followers for frame in spec.outer)
+    if followers:
+        has_result &= F.col(NUMBER) + F.lit(followers) <= F.col(GROUP_ROWS)
+    results = spec.result_rows
+    if max(results.first, results.every) > 1:
+        beyond_first = F.col(NUMBER) - F.lit(results.first)
+        has_result &= (beyond_first >= 0) & (beyond_first % F.lit(results.every) == 0)
+    return has_result
 
 
 def _bounds_ms(spec: GracedRows) -> tuple[Column, Column]:
@@ -190,14 +170,13 @@ def _bounds_ms(spec: GracedRows) -> tuple[Column, Column]:
 def _bounds_of(window: RowWindow) -> tuple[Column, Column]:
     """The bounds of a window that is a part of a row's window."""
     time_ms, first_ms = F.col(_TIME_MS), F.least(_TIME_MS, "_first_event_time_ms")
-    match window:
-        case SlideRows(unit=FrameUnit.RANGE, back=back, ahead=int(ahead)):
-            start_ms = first_ms if back is None else time_ms - F.lit(max(back, 0))
-            return start_ms, time_ms + F.lit(max(ahead, 0))
-        case TumbleRows(unit=FrameUnit.RANGE) | SessionRows():
-            return F.col("_window_start_ms"), time_ms
-        case _:
-            return first_ms, F.greatest(_TIME_MS, "_last_event_time_ms")
+    if window.bounds:
+        return F.col("_window_start_ms"), time_ms
+    if window.bounds_ms is None:
+        return first_ms, F.greatest(_TIME_MS, "_last_event_time_ms")
+    back_ms, ahead_ms = window.bounds_ms
+    start_ms = first_ms if back_ms is None else time_ms - F.lit(back_ms)
+    return start_ms, time_ms + F.lit(ahead_ms)
 
 
 def _final_in(rows: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:

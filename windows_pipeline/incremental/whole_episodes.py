@@ -24,14 +24,12 @@ from windows_pipeline.incremental import silences
 from windows_pipeline.incremental.arrival_units import Arrivals
 from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.incremental.records import records_to_read
-from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import timestamp_to_ms, with_instants
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.text.instants import day_number
-from windows_pipeline.windows import SlidingWindows
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 _FROM_MS = "_from_ms"
@@ -133,10 +131,10 @@ class WholeEpisodes:
         """The records of some keys; where silences are windows, those that may matter."""
         spec = self.definition.spec
         # Their windows that end before the key's close time, which lack records, are left out.
-        if not self.definition.spec.has_silences or not isinstance(spec, SlidingWindows):
+        if not spec.has_silences:
             return join_on(self.records, starts, ["key"], "semi")
         rows = join_on(self.records, starts, ["key"], "inner")
-        since_ms = F.col(_FROM_MS) - F.lit(lookback_ms(spec))
+        since_ms = F.col(_FROM_MS) - F.lit(spec.look_back_ms)
         return rows.where(timestamp_to_ms("event_time") >= since_ms).drop(_FROM_MS)
 
     @cached_property
@@ -225,7 +223,6 @@ class WholeEpisodes:
     def _last_records(self, records: DataFrame, *, or_first: bool) -> DataFrame:
         """See `_silent`; the first record stands in only if asked for."""
         spec, time_ms = self.definition.spec, F.col("_event_time_ms")
-        assert isinstance(spec, SlidingWindows)  # noqa: S101  only these have silences
         makes_left = (time_ms >= F.col("_close_time_ms")) & ~is_outside_windows(spec)
         last_ms = F.max(F.when(makes_left, time_ms))
         if or_first:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.config import BoundAggregates
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
-from windows_pipeline.engine.time_shards import (
-    partly_late_look_back_ms,
-    shard_length_ms,
-    within_a_day,
-)
+from windows_pipeline.engine.time_shards import shard_length_ms, within_a_day
 from windows_pipeline.engine.windows import evaluate_windows
 from windows_pipeline.incremental.aggregated_values import (
     bound_aggregates,
@@ -24,26 +20,17 @@ from windows_pipeline.incremental.rows import arrival_unit_rows
 from windows_pipeline.kernels.windows.chunk import Closing, ComputedDay
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
-    FixedWindows,
+    ForwardSlidingWindows,
     GracedRows,
     PipelineWindows,
     SessionWindows,
     SlidingWindows,
+    TimeWindows,
+    WindowSpec,
 )
 
 ARRIVAL = ("arrival_unit", "source_partition", "offset")
 """The columns that order records of one close time by arrival (rule A1)."""
-
-
-def lookback_ms(spec: FixedWindows) -> int:
-    """How far before an arrival unit's close time a record can matter to its windows, in ms.
-
-    A hopping window that ends after the close time reaches back by less than its size. A sliding
-    window that ends at the close time reaches back by one time difference. One more difference
-    shows which earlier windows counted a partly late record (rule A5). A forward window starts at
-    its first record, and each record that is not late counts in the window that it makes.
-    """
-    return partly_late_look_back_ms(spec) if isinstance(spec, SlidingWindows) else spec.length_ms
 
 
 def arrival_unit_windows(
@@ -71,7 +58,7 @@ def arrival_unit_windows(
         tuning: How finely a key's time is cut into time shards.
     """
     bound = bound_aggregates(aggregates)
-    found = _arrival_unit_windows(
+    found = _COMPUTED[type(spec)](
         with_values(records, bound),
         spec,
         bound.aggregates,
@@ -82,9 +69,9 @@ def arrival_unit_windows(
     return with_failures(found, bound)
 
 
-def _arrival_unit_windows(
+def _by_time(
     records: DataFrame,
-    spec: PipelineWindows,
+    spec: WindowSpec,
     aggregates: Sequence[Aggregate],
     closings: Mapping[int, Closing],
     *,
@@ -92,30 +79,31 @@ def _arrival_unit_windows(
     tuning: Tuning,
 ) -> DataFrame:
     """See `arrival_unit_windows`."""
-    if isinstance(spec, GracedRows):
-        return arrival_unit_rows(records.where(~is_late(spec)), spec, aggregates, closings, tuning)
     computed_days = {day: ComputedDay(spec, *closing) for day, closing in closings.items()}
-    if isinstance(spec, SessionWindows):
-        return evaluate_windows(
-            records,
-            computed_days,
-            ["key"],
-            aggregates,
-            ARRIVAL,
-            with_partly_late=True,
-            with_failed=True,
-        )
-    # Records that no window counts need no shuffle.
-    in_time = records.where(~is_late(spec) & ~is_outside_windows(spec))
+    # Where records decide by themselves whether they are late, late ones need no shuffle.
+    decides_alone = spec.late_after_ms is not None
+    if decides_alone:
+        records = records.where(~is_late(spec) & ~is_outside_windows(spec))
     # If a missing day blocks all days, there is nothing to cut into time shards.
     length_ms = within_a_day(shard_length_ms(spec, tuning), tuning) if computed_days else None
     return evaluate_windows(
-        in_time,
+        records,
         computed_days,
         ["key"],
         aggregates,
+        () if decides_alone else ARRIVAL,
         with_partly_late=True,
         shard_ms=length_ms,
-        only_closed=only_closed,
+        only_closed=only_closed and decides_alone,
         with_failed=True,
     )
+
+
+_COMPUTED: Mapping[type, Callable[..., DataFrame]] = {
+    SlidingWindows: _by_time,
+    ForwardSlidingWindows: _by_time,
+    TimeWindows: _by_time,
+    SessionWindows: _by_time,
+    GracedRows: arrival_unit_rows,
+}
+"""What computes the windows of each kind."""

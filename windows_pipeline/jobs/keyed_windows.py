@@ -10,15 +10,13 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream
 from windows_pipeline.checks.compare import arrival_units_that_differ
-from windows_pipeline.checks.recounts.rows import recount_rows
 from windows_pipeline.checks.recounts.windows import (
     OF_ACCOUNTS,
     account_for_records,
-    recount_windows,
 )
 from windows_pipeline.checks.run import Batch, Check, with_verdicts
 from windows_pipeline.checks.table_rules import VALUES_ARE_THOSE_OF_RECORDS, accounting_checks
-from windows_pipeline.checks.window_rules import window_checks
+from windows_pipeline.checks.window_rules import recount_windows, window_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.arrival_units import arrival_units_frame
 from windows_pipeline.incremental.definition_records import passing
@@ -28,7 +26,6 @@ from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import differences
 from windows_pipeline.storage.instants import with_instants, with_milliseconds
 from windows_pipeline.storage.table import Table
-from windows_pipeline.windows import GracedRows, SessionWindows
 
 _ACCOUNTED = ("ingested", "counted", "pending", "late", "rejected")
 
@@ -89,17 +86,14 @@ class KeyedWindowsJob(WindowsJob):
         keyed, late = rows["keyed_windows"], rows["late_records"]
         if is_of_stream(log):
             keyed = _latest(keyed)
-            if isinstance(self.windows.spec, SessionWindows):
+            if not self.windows.spec.keeps_bounds:
                 keyed = _not_outgrown(keyed)
-        spec = self.windows.spec
         arrivals = self.arrivals(log)
         raw = self.logged_records(spark, log)
         records = passing(arrivals.records(raw, days))
         stored = with_milliseconds(keyed)
-        if isinstance(spec, GracedRows):
-            recounted = recount_rows(records, stored, spec, arrivals.closings(days))
-        else:
-            recounted = recount_windows(records, stored, spec, self.definition.tuning)
+        closings, tuning = arrivals.closings(days), self.definition.tuning
+        recounted = recount_windows(records, stored, self.windows.spec, closings, tuning)
         checks = window_checks(self.windows)
         judged = with_verdicts(recounted, checks, *OF_ACCOUNTS)
         arrival_units = arrival_units_frame(spark, arrivals, days)

@@ -42,7 +42,7 @@ class _Session(NamedTuple):
     is_open: bool
 
 
-def current_windows(rows: pa.Table, window_key: Sequence[str], *, of_sessions: bool) -> pa.Table:
+def current_windows(rows: pa.Table, window_key: Sequence[str], *, may_grow: bool) -> pa.Table:
     """Returns the current windows.
 
     Args:
@@ -50,13 +50,13 @@ def current_windows(rows: pa.Table, window_key: Sequence[str], *, of_sessions: b
             `closed`. For each window all its rows, or none; for each session also the rows of
             those sessions of its key that contain it.
         window_key: The columns that identify a window, `key` first.
-        of_sessions: Whether the windows are sessions.
+        may_grow: Whether an open window can take other bounds, as a session does.
 
     Returns:
         The rows of current windows, in the order of `window_key`.
     """
     newest = _newest_rows(rows, window_key)
-    return newest.filter(_stands(newest)) if of_sessions and newest.num_rows else newest
+    return newest.filter(_stands(newest)) if may_grow and newest.num_rows else newest
 
 
 def _newest_rows(rows: pa.Table, window_key: Sequence[str]) -> pa.Table:

@@ -14,7 +14,6 @@ from windows_pipeline.query.records.definition_rows import RowFilter
 from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.query.tables.keys import KeyColumn, KeyRange
 from windows_pipeline.query.tables.wanted import Span
-from windows_pipeline.windows import SessionWindows
 
 
 class PinnedStore:
@@ -159,9 +158,9 @@ class PinnedStore:
         return self.key.parsed(text, argument, has_key=has_key)
 
     @property
-    def has_sessions(self) -> bool:
-        """Whether the windows are sessions."""
-        return isinstance(self._windows.spec, SessionWindows)
+    def keeps_bounds(self) -> bool:
+        """Whether a window keeps its bounds while it is open; a session grows."""
+        return self._windows.spec.keeps_bounds
 
     def refresh(self) -> None:
         """Moves on to the newest version; answers that were already returned do not change."""

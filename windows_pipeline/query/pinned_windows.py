@@ -16,7 +16,6 @@ from windows_pipeline.query.tables.keys import KEY, in_order
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import specs_of
-from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 Which = Literal["final", "current", "firings"]
 """Closed windows; every window as it stands now; every firing."""
@@ -26,10 +25,8 @@ MOST_ROWS = 250_000
 
 def length_us(windows: Windows) -> int | None:
     """The time from a window's start to its end, in microseconds; None if windows differ."""
-    spec = windows.spec
-    if isinstance(spec, (SessionWindows, GracedRows)):
-        return None
-    return spec.length_ms * 1_000
+    length_ms = windows.spec.length_ms
+    return None if length_ms is None else length_ms * 1_000
 
 
 def holding(windows: Windows, at_us: int) -> dict[str, Span]:
@@ -39,7 +36,7 @@ def holding(windows: Windows, at_us: int) -> dict[str, Span]:
     """
     # Event times are whole milliseconds, finer parts are cut off.
     at_us = at_us // 1_000 * 1_000
-    first_end_us = at_us + 1 if isinstance(windows.spec, TimeWindows) else at_us
+    first_end_us = at_us + windows.spec.excludes_end
     length = length_us(windows)
     if length is None:
         return {"window_start": Span(None, at_us), "window_end": Span(first_end_us, None)}
@@ -119,8 +116,8 @@ class PinnedWindows:
     def _rows(self, wanted: Wanted) -> pa.Table:
         rows = self.table.read(wanted)
         if self._which == "current":
-            is_session = isinstance(self._windows.spec, SessionWindows)
-            rows = current_windows(rows, self._windows.window_key, of_sessions=is_session)
+            may_grow = not self._windows.spec.keeps_bounds
+            rows = current_windows(rows, self._windows.window_key, may_grow=may_grow)
         return rows.append_column(WATERMARK, self._watermarks.after(rows))
 
     def _ordered(self, rows: pa.Table, *, backward: bool) -> pa.Table:

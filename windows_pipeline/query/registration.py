@@ -14,7 +14,6 @@ from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.query.declared import declared_pipeline
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import tables_of
-from windows_pipeline.windows import SessionWindows
 
 _AGE = "arrival_unit DESC, batch DESC NULLS LAST"
 """Newest first: a row without a micro-batch is older than those of micro-batches."""
@@ -105,6 +104,6 @@ def _current(windows: Windows) -> str:
     age = f"row_number() OVER (PARTITION BY {key} ORDER BY {_AGE}) AS _age"
     aged = f"SELECT *, {age} FROM {{table}}"  # noqa: S608  quoted
     newest = f"SELECT * EXCEPT (_age) FROM ({aged}) WHERE _age = 1"  # noqa: S608  quoted
-    if not isinstance(windows.spec, SessionWindows):
+    if windows.spec.keeps_bounds:
         return newest
     return f"WITH newest AS ({newest}) SELECT * FROM newest AS old WHERE {_STANDS}"  # noqa: S608

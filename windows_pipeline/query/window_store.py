@@ -20,7 +20,6 @@ from windows_pipeline.query.tables.arrow_values import microseconds
 from windows_pipeline.query.tables.keys import KeyRange
 from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import specs_of
-from windows_pipeline.windows import ROW_KEY, GracedRows
 
 _START, _END = "window_start", "window_end"
 _MS = timedelta(milliseconds=1)
@@ -47,9 +46,9 @@ class WindowStore(PinnedStore):
         """
         if self._which == "firings":
             self._refuse("get", "a window has several firings", "history(key, start)")
-        if self.has_sessions:
+        if not self.keeps_bounds:
             self._refuse("get", "a session is not known by its start", "find_sessions or holding")
-        if isinstance(self._windows.spec, GracedRows):
+        if self._windows.row_key:
             self._refuse("get", "several rows may have windows of one start", "fetch or holding")
         at = self._instant(start, "start")
         return next(iter(self._by_start(self._one(key), Span(at, at))), None)
@@ -187,7 +186,7 @@ class WindowStore(PinnedStore):
         """
         bounds = self._span(("first", first), ("last", last))
         keys = self._one(key)
-        if self.has_sessions:  # as they stand now, a session may have grown beyond these bounds
+        if not self.keeps_bounds:  # as they stand now, a session may have grown beyond these bounds
             sides = [self.find_sessions(key, first, last)]
         else:
             ends = self._pinned.found(Wanted(keys, {_END: bounds}))
@@ -334,11 +333,10 @@ class WindowStore(PinnedStore):
         self, keys: KeyRange, window: StoredWindow
     ) -> tuple[StoredWindow | None, StoredWindow | None]:
         """The windows of a key before and after a window."""
-        spec = self._windows.spec
-        if isinstance(spec, GracedRows):
-            order = ROW_KEY[1:] if spec.by_arrival else ROW_KEY
-            return rows_beside(self._pinned, keys, window, order)
-        if self.has_sessions:
+        row_order = self._windows.spec.row_order
+        if row_order:
+            return rows_beside(self._pinned, keys, window, row_order)
+        if not self.keeps_bounds:
             before = self.find_sessions(window.key, None, window.start - _MS, newest_first=True)
             after = self.find_sessions(window.key, window.end + _MS)
         else:
@@ -347,11 +345,11 @@ class WindowStore(PinnedStore):
         return next(iter(before), None), next(iter(after), None)
 
     def _require_no_sessions(self, method: str) -> None:
-        if self.has_sessions:
+        if not self.keeps_bounds:
             self._refuse(method, "these windows are sessions", "sessions, find_sessions or holding")
 
     def _require_sessions(self, method: str) -> None:
-        if not self.has_sessions:
+        if self.keeps_bounds:
             self._refuse(method, "these windows are no sessions", "fetch or holding")
 
     def _overlapping(

@@ -21,7 +21,6 @@ from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.tables import WindowTables
-from windows_pipeline.windows import SlidingWindows
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class SilencesBefore:
     def _near_ms(self) -> int:
         """A window's length before the micro-batch."""
         spec = self.definition.spec
-        assert isinstance(spec, SlidingWindows)  # noqa: S101  only these have silences
+        assert spec.length_ms is not None  # noqa: S101  windows with silences have a length
         return self.closing.before_ms - spec.length_ms
 
     @property

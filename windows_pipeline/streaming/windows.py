@@ -30,7 +30,6 @@ from windows_pipeline.streaming.firings import BatchFirings
 from windows_pipeline.streaming.log_state import LogState
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.text.instants import day_number
-from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 Append = Callable[[Table, DataFrame | pa.Table, int, int], None]
 """Appends rows of a micro-batch to a table; takes table, rows, micro-batch and row count."""
@@ -113,7 +112,7 @@ class BatchWindows:
         marked = self._records()
         records = self.definition.cut(passing(marked))
         wanted = records
-        if not (windows.partial_results or isinstance(windows.spec, (SessionWindows, GracedRows))):
+        if not windows.partial_results and windows.spec.length_ms is not None:
             # A session that extends beyond the close time is open, so all its records are needed;
             # rows with a grace are counted in order of arrival.
             time_ms = F.col("_event_time_ms")
@@ -270,7 +269,7 @@ class BatchWindows:
     def _late_on_arrival(self, records: DataFrame) -> DataFrame:
         """The micro-batch's records that no window can count any more."""
         spec = self.definition.spec
-        if isinstance(spec, SessionWindows):
+        if spec.late_after_ms is None:
             late = self.definition.late_records(records, None, [self._computed_day])
             return late.select(F.lit(False).alias("is_outside_windows"))
         late = self._new_records.where(is_late(spec) | is_outside_windows(spec))
@@ -294,7 +293,7 @@ class BatchWindows:
         The driver holds the windows of all definitions until they are written.
         """
         spec = self.definition.spec
-        of_record = -(-spec.size_ms // spec.advance_ms) if isinstance(spec, TimeWindows) else 2
+        of_record = 2 if spec.step_ms is None else -(-(spec.length_ms or 0) // spec.step_ms)
         return of_record * self.record_count * len(self.definition.pipeline.windows)
 
     def _found(self, fetched: FetchedRows, late: _Late) -> _Found:
@@ -312,8 +311,8 @@ class BatchWindows:
     def _late(self, records: DataFrame, fetched: FetchedRows, found: _Found) -> DataFrame:
         """The records that no window counts, each in the arrival unit that made this final."""
         spec, days = self.definition.spec, [self._computed_day]
-        if isinstance(spec, (SessionWindows, GracedRows)):
-            arrived = records if isinstance(spec, SessionWindows) else self._new_records
+        if spec.length_ms is None:
+            arrived = records if spec.late_after_ms is None else self._new_records
             late = self.definition.late_records(arrived, None, days)
             return late.withColumn("arrival_unit", F.col("record_arrival_unit"))
         # Earlier records are read only if some of them are dropped with this micro-batch.

@@ -17,7 +17,9 @@ from windows_pipeline.windows.frames.row_windows import (
     TumbleRows,
 )
 from windows_pipeline.windows.frames.several_rows import SeveralRows
+from windows_pipeline.windows.graced import EpisodeEnd
 from windows_pipeline.windows.group_window import GroupWindow, Session, Slide, Tumble
+from windows_pipeline.windows.look_around import LookAround
 from windows_pipeline.windows.session import SessionWindows
 from windows_pipeline.windows.sliding import SlidingWindows
 from windows_pipeline.windows.time_window import TimeWindow
@@ -38,11 +40,13 @@ __all__ = [
     "UNBOUNDED_RANGE",
     "UNBOUNDED_ROW",
     "CountWindows",
+    "EpisodeEnd",
     "FiringWindows",
     "FixedWindows",
     "ForwardSlidingWindows",
     "GracedRows",
     "GroupWindow",
+    "LookAround",
     "PipelineWindows",
     "RowCount",
     "RowWindow",

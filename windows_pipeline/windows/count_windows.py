@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from windows_pipeline.windows.arguments import require_flag, require_positive_count
+
+
+class ResultRows(NamedTuple):
+    """Which rows of a key, numbered from 1 in the order of arrival, have a result.
+
+    Attributes:
+        first: The first such row.
+        every: From each such row to the next.
+        size: A row counts in the results of this many rows, from itself on, if they have one.
+    """
+
+    first: int = 1
+    every: int = 1
+    size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +47,8 @@ class CountWindows:
         require_positive_count("size", self.size)
         require_positive_count("advance", self.advance)
         require_flag("short_first", self.short_first)
+
+    @property
+    def result_rows(self) -> ResultRows:
+        """The last rows of the windows."""
+        return ResultRows(self.advance if self.short_first else self.size, self.advance, self.size)

@@ -10,12 +10,12 @@ from windows_pipeline.windows.arguments import (
     require_positive,
 )
 from windows_pipeline.windows.durations import Duration, duration_ms
-from windows_pipeline.windows.graced import Graced
+from windows_pipeline.windows.graced import FixedLength
 from windows_pipeline.windows.time_window import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class ForwardSlidingWindows(Graced):
+class ForwardSlidingWindows(FixedLength):
     """One window [t, t + size] for each distinct record time of a key, both bounds inclusive.
 
     Make one with ``SlidingWindows.of(size)``, and ``.grace(after)`` for a grace.
@@ -37,6 +37,11 @@ class ForwardSlidingWindows(Graced):
     def length_ms(self) -> int:
         """The time from a window's start to its end."""
         return self.size_ms
+
+    trigger_problem = (
+        "trigger: ForwardSlidingWindows fire only when they close; use "
+        "Trigger.until_window_closes(), or SlidingWindows.of_time_difference_and_grace"
+    )
 
     @classmethod
     def of(cls, size: Duration) -> ForwardSlidingWindows:

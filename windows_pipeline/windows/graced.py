@@ -1,10 +1,29 @@
-"""The base of window specifications that have a grace, and what others ask of every kind."""
+"""The bases of window specifications that have a grace: what others ask of every kind."""
 
 from __future__ import annotations
 
+from enum import Enum, auto
+from math import gcd
+
+from windows_pipeline.windows.look_around import LookAround
+
+
+class EpisodeEnd(Enum):
+    """When it is known that no later window continues an episode (rule E5)."""
+
+    AT_ONCE = auto()
+    """With the first window: windows that grow join those that they overlap."""
+    AFTER_A_LENGTH = auto()
+    """Once the close time is a window's length past the end of the last window."""
+    NEVER = auto()
+    """Windows have no bound on their length, so a later one may always overlap."""
+
 
 class Graced:
-    """Windows that take records for some time after their end (rule A3)."""
+    """Windows that take records for some time after their end (rule A3).
+
+    A kind overrides an answer where its windows differ from most kinds.
+    """
 
     __slots__ = ()
 
@@ -16,13 +35,38 @@ class Graced:
         return self.grace_ms
 
     @property
+    def close_delay_ms(self) -> int:
+        """How far the close time is behind stream time (rule A3)."""
+        return self.grace_ms
+
+    @property
     def length_ms(self) -> int | None:
         """The time from a window's start to its end; None where it has no bound."""
         return None
 
     @property
+    def step_ms(self) -> int | None:
+        """The time from each window's start to the next; None where records make windows."""
+        return None
+
+    @property
+    def timeout_ms(self) -> int | None:
+        """How long no record may come before a window ends; None where silence ends no window."""
+        return None
+
+    @property
+    def first_window_start_ms(self) -> int | None:
+        """The earliest start of a window (rule B6); None for no bound."""
+        return None
+
+    @property
     def excludes_end(self) -> bool:
         """Whether a window's end is no instant of it, as of hopping windows (rule C1)."""
+        return False
+
+    @property
+    def emit_empty(self) -> bool:
+        """Whether windows without records are results."""
         return False
 
     @property
@@ -36,6 +80,91 @@ class Graced:
         return True
 
     @property
-    def close_delay_ms(self) -> int:
-        """How far the close time is behind stream time (rule A3)."""
-        return self.grace_ms
+    def by_arrival(self) -> bool:
+        """Whether the order of arrival alone orders a window's records."""
+        return False
+
+    @property
+    def row_order(self) -> tuple[str, ...]:
+        """The columns that order a key's rows, where each record has one; else none."""
+        return ()
+
+    @property
+    def late_after_ms(self) -> int | None:
+        """How far the close time may be past the start of a record's last window (rule A5).
+
+        Beyond this the record is late. None where other records decide which record is late.
+        """
+        return None
+
+    @property
+    def look_back_ms(self) -> int | None:
+        """How far before a close time a record can matter to a window that is still open.
+
+        None for no bound; where there is a timeout, records decide (see `lookback_from_ms`).
+        """
+        return None
+
+    @property
+    def shard_look_back_ms(self) -> int | None:
+        """How far a window's end can lie after a record that it contains or has just lost.
+
+        None where there is no bound, so that a key's time cannot be cut into time shards.
+        """
+        return None
+
+    @property
+    def look_around(self) -> LookAround | None:
+        """What a window needs of the records around its own record, to be cut by their number.
+
+        None where there is no bound, and for windows that time shards cut.
+        """
+        return None
+
+    @property
+    def closing_grid_ms(self) -> int:
+        """The common divisor of all instants at which windows close."""
+        return 1 if self.step_ms is None else gcd(self.length_ms or 0, self.step_ms, self.grace_ms)
+
+    @property
+    def episode_end(self) -> EpisodeEnd:
+        """When it is known that no later window continues an episode."""
+        if self.length_ms is not None:
+            return EpisodeEnd.AFTER_A_LENGTH
+        return EpisodeEnd.NEVER if self.keeps_bounds else EpisodeEnd.AT_ONCE
+
+    @property
+    def trigger_problem(self) -> str | None:
+        """Why no trigger fires windows before they close, with the fix; None if triggers do."""
+        return None
+
+    @property
+    def flink_problem(self) -> str | None:
+        """Why no trigger can follow Flink, with the fix; None if one can."""
+        return None
+
+
+class FixedLength(Graced):
+    """Windows of one length."""
+
+    __slots__ = ()
+
+    @property
+    def length_ms(self) -> int:
+        """The time from a window's start to its end."""
+        raise NotImplementedError
+
+    @property
+    def late_after_ms(self) -> int:
+        """The time from a window's start to its last instant; see `Graced.late_after_ms`."""
+        return self.length_ms - self.excludes_end
+
+    @property
+    def look_back_ms(self) -> int:
+        """A length: a window that is open at the close time began less than that before."""
+        return self.length_ms
+
+    @property
+    def shard_look_back_ms(self) -> int | None:
+        """A length; see `Graced.shard_look_back_ms`."""
+        return self.length_ms

@@ -31,6 +31,11 @@ class GroupWindow:
     column: str | None = None
     name: str | None = None
 
+    @property
+    def by_rows(self) -> bool:
+        """Whether rows, not time, make windows: then a column orders them by arrival."""
+        return isinstance(self.windows, CountWindows)
+
     def on(self, column: str) -> Self:
         """Returns these windows over a column.
 
@@ -68,7 +73,7 @@ class GroupWindow:
         Raises:
             ValueError: The windows are by time.
         """
-        if not isinstance(self.windows, CountWindows):
+        if not isinstance(self.windows, CountWindows):  # not `by_rows`, for the type below
             raise ValueError(
                 "with_short_first: windows must be by rows, not by time; make them with rows(...)"
             )

@@ -11,6 +11,7 @@ from windows_pipeline.windows.arguments import (
 )
 from windows_pipeline.windows.durations import Duration, duration_ms
 from windows_pipeline.windows.graced import Graced
+from windows_pipeline.windows.look_around import LookAround
 from windows_pipeline.windows.time_window import TimeWindow
 
 
@@ -50,9 +51,16 @@ class SessionWindows(Graced):
         return cls.of_inactivity_gap_and_grace(gap, "0 ms")
 
     @property
-    def keeps_bounds(self) -> bool:
-        """False: a session grows."""
-        return False
+    def timeout_ms(self) -> int:
+        """The gap."""
+        return self.gap_ms
+
+    keeps_bounds = False
+
+    @property
+    def look_around(self) -> LookAround:
+        """Sessions are cut where no record comes for longer than the gap."""
+        return LookAround(gap_ms=self.gap_ms)
 
     @property
     def close_delay_ms(self) -> int:

@@ -13,12 +13,12 @@ from windows_pipeline.windows.arguments import (
 )
 from windows_pipeline.windows.durations import Duration, duration_ms
 from windows_pipeline.windows.forward import ForwardSlidingWindows
-from windows_pipeline.windows.graced import Graced
+from windows_pipeline.windows.graced import FixedLength
 from windows_pipeline.windows.time_window import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class SlidingWindows(Graced):
+class SlidingWindows(FixedLength):
     """One window for each distinct set of records at most a time difference apart.
 
     Make one with `of_time_difference_and_grace`. Records a@3 b@7 c@12 d@19 with a
@@ -62,6 +62,25 @@ class SlidingWindows(Graced):
     def has_silences(self) -> bool:
         """Whether silences are windows (rule B8)."""
         return self.emit_empty
+
+    @property
+    def look_back_ms(self) -> int:
+        """Two differences, with the instant after each.
+
+        A window that ends at the close time reaches back by one time difference. One more
+        difference shows which earlier windows counted a partly late record (rule A5).
+        """
+        return 2 * self.shard_look_back_ms
+
+    @property
+    def shard_look_back_ms(self) -> int:
+        """A difference and one instant more: a right window begins just after its record."""
+        return self.time_difference_ms + 1
+
+    flink_problem = (
+        "trigger: following_flink cannot apply to SlidingWindows, which Flink does not have; leave "
+        "following_flink out"
+    )
 
     @classmethod
     def of_time_difference_and_grace(

@@ -12,12 +12,12 @@ from windows_pipeline.windows.arguments import (
     require_positive,
 )
 from windows_pipeline.windows.durations import Duration, duration_ms
-from windows_pipeline.windows.graced import Graced
+from windows_pipeline.windows.graced import FixedLength
 from windows_pipeline.windows.time_window import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class TimeWindows(Graced):
+class TimeWindows(FixedLength):
     """Windows [start, start + size) that start at each multiple of an advance (rule C1).
 
     `of_size_and_grace` and `of_size_with_no_grace` make tumbling windows, which advance by
@@ -53,9 +53,26 @@ class TimeWindows(Graced):
         return self.size_ms
 
     @property
-    def excludes_end(self) -> bool:
-        """True: an end is the start of another window."""
-        return True
+    def step_ms(self) -> int:
+        """The advance."""
+        return self.advance_ms
+
+    excludes_end = True
+
+    @property
+    def shard_look_back_ms(self) -> int | None:
+        """The size; None for empty windows, which begin at a key's first record in any shard."""
+        return None if self.emit_empty else self.size_ms
+
+    @property
+    def trigger_problem(self) -> str | None:
+        """No record fires an empty window."""
+        if not self.emit_empty:
+            return None
+        return (
+            "windows: emit_empty adds windows without records, which no trigger fires before they "
+            "close; use Trigger.until_window_closes(), or leave emit_empty out"
+        )
 
     @classmethod
     def of_size_and_grace(

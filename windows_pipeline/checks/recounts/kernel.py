@@ -17,7 +17,7 @@ from windows_pipeline.checks.recounts.shards import IS_OWN, SHARD
 from windows_pipeline.kernels.groups import CHUNK_ROWS, sorted_groups
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.values import writable
-from windows_pipeline.windows import FixedWindows, ForwardSlidingWindows
+from windows_pipeline.windows import FixedWindows
 
 GROUP = ("_computed_day", "key")
 """The columns of a group, but for its shard."""
@@ -139,7 +139,7 @@ class _Chunk(ChunkRecount):
         self.windows, self.of_windows = windows, of_windows
         time_ms, close_ms = numbers(records, "_event_time_ms"), numbers(records, "_close_time_ms")
         left_end_ms = time_ms
-        first_ms = None if isinstance(spec, ForwardSlidingWindows) else spec.first_window_start_ms
+        first_ms = spec.first_window_start_ms
         if first_ms is not None:
             left_end_ms = np.maximum(time_ms, first_ms + self.difference_ms)
         partly_late = close_ms > left_end_ms

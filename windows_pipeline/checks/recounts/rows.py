@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import and_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
@@ -16,11 +16,11 @@ from pyspark.sql import functions as F
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.instants import timestamp_to_ms
+from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import (
     ROW_KEY,
     CountWindows,
     GracedRows,
-    RowWindow,
     SessionRows,
     SeveralRows,
     SlideRows,
@@ -52,7 +52,11 @@ class _Expected(NamedTuple):
 
 
 def recount_rows(
-    records: DataFrame, rows: DataFrame, spec: GracedRows, closings: Mapping[int, Closing]
+    records: DataFrame,
+    rows: DataFrame,
+    spec: GracedRows,
+    closings: Mapping[int, Closing],
+    tuning: Tuning,
 ) -> DataFrame:
     """Recounts each result of a row window, and finds the new records that no result counts.
 
@@ -61,6 +65,7 @@ def recount_rows(
         rows: Rows of keyed_windows of these arrival units, with `_computed_day` and milliseconds.
         spec: The windows.
         closings: The close times before and after each checked arrival unit, by day number.
+        tuning: Not used.
 
     Returns:
         One row for each result that exists or should exist (`is_window`): its columns; `found` (how
@@ -72,6 +77,7 @@ def recount_rows(
         (1 or 0) and, if no result counts the record, `last_instant_ms`: the last instant of the
         first window that should hold it.
     """
+    del tuning
     recounted = _recounted(records, spec)
     by_record = Window.partitionBy(*_ARRIVAL)
     results = rows.select(
@@ -96,16 +102,20 @@ def _recounted(records: DataFrame, spec: GracedRows) -> DataFrame:
         "source_partition",
         "offset",
         "_is_new",
+        # The block or session of a record within its key, if windows have such parts.
+        F.lit(0).alias("part"),
     )
-    if isinstance(spec.window, SeveralRows):
-        return _of_several(in_time.withColumn("part", F.lit(0)), spec.window)
-    expected = _expected(spec.window)
+    return _RECOUNTED[type(spec.window)](in_time, spec.window)
+
+
+def _counted(records: DataFrame, expected: _Expected) -> DataFrame:
+    """Each record with what Spark counts in its window."""
     in_frame = {
         "recount": F.count("*"),
         "recount_first_ms": F.min(_TIME_MS),
         "recount_last_ms": F.max(_TIME_MS),
     }
-    counted = _in_parts(in_time, spec).withColumns(
+    counted = records.withColumns(
         {name: of_frame.over(expected.frame) for name, of_frame in in_frame.items()}
     )
     end_ms = F.when(expected.has_result, expected.last_instant_ms)
@@ -118,7 +128,7 @@ def _of_several(in_time: DataFrame, window: SeveralRows) -> DataFrame:
     Each of these frames holds the record itself, so there are no records between two frames.
     """
     numbered = in_time.withColumn("_position", F.row_number().over(_by_time("key", "part")))
-    frames = [_expected(frame) for frame in window.outer]
+    frames = [_of_slide(frame) for frame in window.outer]
     least = {"_first_position": "_position", "recount_first_ms": _TIME_MS}
     most = {"_last_position": "_position", "recount_last_ms": _TIME_MS}
     counted = numbered.withColumns(
@@ -149,49 +159,75 @@ def _of_all(choose: Callable[..., Column], columns: Sequence[Column]) -> Column:
     return columns[0] if len(columns) == 1 else choose(*columns)
 
 
-def _in_parts(in_time: DataFrame, spec: GracedRows) -> DataFrame:
-    """Adds `part`, the block or session of a record within its key, and `number` by arrival."""
-    if spec.by_arrival:
-        in_time = in_time.withColumn("number", F.row_number().over(_by_arrival("key")))
-    time_ms, part = F.col(_TIME_MS), F.lit(0)
-    match spec.window:
-        case TumbleRows(unit=FrameUnit.RANGE, size=size):
-            part = time_ms - F.expr(f"pmod({_TIME_MS}, {size}L)")
-        case TumbleRows(size=size):
-            part = F.floor((F.col("number") - 1) / F.lit(size))
-        case SessionRows(gap_ms=gap_ms):
-            by_time = _by_time("key")
-            in_time = in_time.withColumn("silence_ms", time_ms - F.lag(_TIME_MS).over(by_time))
-            begins = F.when(F.col("silence_ms") > F.lit(gap_ms), 1).otherwise(0)
-            part = F.sum(begins).over(by_time.rowsBetween(_ALL_BEFORE, 0))
-    return in_time.withColumn("part", part)
+def _of_slides(in_time: DataFrame, window: SlideRows) -> DataFrame:
+    return _counted(in_time, _of_slide(window))
 
 
-def _expected(window: RowWindow | CountWindows) -> _Expected:
+def _of_slide(window: SlideRows) -> _Expected:
+    always, time_ms, by_time = F.lit(True), F.col(_TIME_MS), _by_time("key", "part")
+    back, ahead = window.back, window.ahead
+    assert ahead is not None  # noqa: S101  without an end, no row of a pipeline would be final
+    first = _ALL_BEFORE if back is None else -back
+    if window.unit is FrameUnit.ROWS:
+        end_ms = F.lead(_TIME_MS, ahead).over(by_time) if ahead > 0 else time_ms
+        return _Expected(by_time.rowsBetween(first, ahead), _first_ms(), end_ms, always)
+    peers = Window.partitionBy("key", "part").orderBy(_TIME_MS)
+    start_ms = _first_ms() if back is None else F.least(time_ms, time_ms - F.lit(back))
+    end_ms = F.greatest(time_ms, time_ms + F.lit(ahead))
+    return _Expected(peers.rangeBetween(first, ahead), start_ms, end_ms, always)
+
+
+def _of_tumbles(in_time: DataFrame, window: TumbleRows) -> DataFrame:
     time_ms, always = F.col(_TIME_MS), F.lit(True)
-    first_ms = F.least(_TIME_MS, "recount_first_ms")
-    last_ms = F.greatest(_TIME_MS, "recount_last_ms")
-    by_time, by_arrival = _by_time("key", "part"), _by_arrival("key", "part")
-    match window:
-        case SlideRows(unit=FrameUnit.RANGE, back=back, ahead=int(ahead)):
-            peers = Window.partitionBy("key", "part").orderBy(_TIME_MS)
-            frame = peers.rangeBetween(_ALL_BEFORE if back is None else -back, ahead)
-            start_ms = first_ms if back is None else F.least(time_ms, time_ms - F.lit(back))
-            return _Expected(frame, start_ms, F.greatest(time_ms, time_ms + F.lit(ahead)), always)
-        case SlideRows(back=back, ahead=int(ahead)):
-            frame = by_time.rowsBetween(_ALL_BEFORE if back is None else -back, ahead)
-            end_ms = F.lead(_TIME_MS, ahead).over(by_time) if ahead > 0 else time_ms
-            return _Expected(frame, first_ms, end_ms, always)
-        case TumbleRows(unit=FrameUnit.RANGE):
-            return _Expected(by_time.rowsBetween(_ALL_BEFORE, 0), F.col("part"), time_ms, always)
-        case SessionRows():
-            return _Expected(by_time.rowsBetween(_ALL_BEFORE, 0), first_ms, time_ms, always)
-        case CountWindows(size=size, advance=advance, short_first=short_first):
-            since = F.col("number") - F.lit(advance if short_first else size)
-            fires = (since >= 0) & (since % F.lit(advance) == 0)
-            return _Expected(by_arrival.rowsBetween(1 - size, 0), first_ms, last_ms, fires)
-        case _:
-            return _Expected(by_arrival.rowsBetween(_ALL_BEFORE, 0), first_ms, last_ms, always)
+    if window.unit is FrameUnit.ROWS:
+        block = F.floor((F.col("number") - 1) / F.lit(window.size))
+        frame = _by_arrival("key", "part").rowsBetween(_ALL_BEFORE, 0)
+        blocks = _numbered(in_time).withColumn("part", block)
+        return _counted(blocks, _Expected(frame, _first_ms(), _last_ms(), always))
+    part = time_ms - F.expr(f"pmod({_TIME_MS}, {window.size}L)")
+    frame = _by_time("key", "part").rowsBetween(_ALL_BEFORE, 0)
+    expected = _Expected(frame, F.col("part"), time_ms, always)
+    return _counted(in_time.withColumn("part", part), expected)
+
+
+def _of_sessions(in_time: DataFrame, window: SessionRows) -> DataFrame:
+    time_ms, by_time = F.col(_TIME_MS), _by_time("key")
+    silent = in_time.withColumn("silence_ms", time_ms - F.lag(_TIME_MS).over(by_time))
+    begins = F.when(F.col("silence_ms") > F.lit(window.gap_ms), 1).otherwise(0)
+    sessions = silent.withColumn("part", F.sum(begins).over(by_time.rowsBetween(_ALL_BEFORE, 0)))
+    frame = _by_time("key", "part").rowsBetween(_ALL_BEFORE, 0)
+    return _counted(sessions, _Expected(frame, _first_ms(), time_ms, F.lit(True)))
+
+
+def _of_counts(in_time: DataFrame, window: CountWindows) -> DataFrame:
+    first = window.advance if window.short_first else window.size
+    since = F.col("number") - F.lit(first)
+    fires = (since >= 0) & (since % F.lit(window.advance) == 0)
+    frame = _by_arrival("key", "part").rowsBetween(1 - window.size, 0)
+    return _counted(_numbered(in_time), _Expected(frame, _first_ms(), _last_ms(), fires))
+
+
+_RECOUNTED: Mapping[type, Callable[[DataFrame, Any], DataFrame]] = {
+    SlideRows: _of_slides,
+    TumbleRows: _of_tumbles,
+    SessionRows: _of_sessions,
+    SeveralRows: _of_several,
+    CountWindows: _of_counts,
+}
+"""What adds the window that it should have to each record, by kind of window."""
+
+
+def _numbered(in_time: DataFrame) -> DataFrame:
+    """Adds `number`, that of a record of its key by arrival."""
+    return in_time.withColumn("number", F.row_number().over(_by_arrival("key")))
+
+
+def _first_ms() -> Column:
+    return F.least(_TIME_MS, "recount_first_ms")
+
+
+def _last_ms() -> Column:
+    return F.greatest(_TIME_MS, "recount_last_ms")
 
 
 def _joined(results: DataFrame, recounted: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
@@ -229,9 +265,10 @@ def _accounted(results: DataFrame, recounted: DataFrame, spec: GracedRows) -> Da
     own_day = F.unix_date("record_arrival_unit")
     joined = recounted.join(of_records, list(_ARRIVAL), "left")
     found_day, end_ms = F.col("found_day"), F.col("recount_end_ms")
-    if isinstance(spec.window, CountWindows):
+    size = spec.result_rows.size
+    if size > 1:
         # A record is in the windows that end with it or with one of the next size - 1 records.
-        holding = _by_arrival("key").rowsBetween(0, spec.window.size - 1)
+        holding = _by_arrival("key").rowsBetween(0, size - 1)
         found_day, end_ms = F.min(found_day).over(holding), F.min(end_ms).over(holding)
     counted = F.coalesce((found_day == own_day).cast("bigint"), F.lit(0).cast("bigint"))
     judged = joined.select(

@@ -7,6 +7,8 @@ the order of arrival. If engine and recount differ, a check fails.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -23,13 +25,9 @@ from windows_pipeline.checks.recounts.shards import (
 )
 from windows_pipeline.incremental.definition_records import PASSES
 from windows_pipeline.incremental.windows import ARRIVAL
-from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows import (
-    FixedWindows,
-    ForwardSlidingWindows,
-    SessionWindows,
-    TimeWindows,
-)
+from windows_pipeline.kernels.windows.chunk import Closing
+from windows_pipeline.tuning import Tuning
+from windows_pipeline.windows import FixedWindows, SessionWindows
 
 _RECORD_COLUMNS = (*GROUP, "_event_time_ms", "_close_time_ms", "_is_new")
 _WINDOW_COLUMNS = (
@@ -56,52 +54,15 @@ OF_ACCOUNTS = ("is_window", "_computed_day", "counted", "last_instant_ms")
 """The columns of recounted rows that `account_for_records` needs."""
 
 
-def recount_windows(
+def recount_fixed(
     records: DataFrame,
     windows: DataFrame,
-    spec: FixedWindows | SessionWindows,
-    tuning: Tuning = TUNING,
+    spec: FixedWindows,
+    closings: Mapping[int, Closing],
+    tuning: Tuning,
 ) -> DataFrame:
-    """Recounts each window, and finds the new records that no window holds.
-
-    Args:
-        records: The frame that `records.records_to_read` returns.
-        windows: `_computed_day`, `key`, `_window_start_ms`, `_window_end_ms`,
-            `_first_event_time_ms`, `_last_event_time_ms`, `record_count`, `closed`; other columns
-            are dropped.
-        spec: The windows' definition.
-        tuning: How finely a key's time is cut into time shards.
-
-    Returns:
-        Three kinds of rows, in no order. Milliseconds and counts are bigint; columns that a kind
-        of row lacks are null.
-
-        One row for each window (`is_window`): its columns, and `recount`, `recount_first_ms`,
-        `recount_last_ms` (the number of its records, their first and last event time; times are
-        null without records) and `same_end` (how many windows of its computed day and key have the
-        same end). Sliding, hopping and tumbling windows also have `departed_on_bound` (whether a
-        record left just before the window), `near_partly_late` (how many possibly partly late
-        records are near; if there are any, `recount_first_ms` is a lower bound only) and
-        `same_records` (how many windows of the key hold the same records; null for empty windows
-        and near a partly late record). Sessions also have `beyond_grace` (how many of their records
-        arrived after the grace) and `previous_end_ms` (the end of the key's previous session; null
-        for the first, and for the first in its shard, as no session of another shard is near).
-
-        One row for each new record that no window holds: `_computed_day`, `key`, `_event_time_ms`,
-        `_close_time_ms` and `last_instant_ms` (the last instant of the last window that may count
-        the record).
-
-        One row for each computed day, key and time shard with new records: `_computed_day`, `key`
-        and `counted` (how many of the new records a window holds).
-    """
-    if isinstance(spec, SessionWindows):
-        return _of_sessions(records, windows, spec, tuning)
-    return _of_fixed(records, windows, spec, tuning)
-
-
-def _of_fixed(
-    records: DataFrame, windows: DataFrame, spec: FixedWindows, tuning: Tuning
-) -> DataFrame:
+    """Recounts windows of one length; see `window_rules.recount_windows`."""
+    del closings
     in_time = records.where(_may_count(spec)).select(*_RECORD_COLUMNS)
     rows = _in_time_shards(in_time, windows.select(*_WINDOW_COLUMNS), spec, tuning)
     carried = [field for field in rows.schema if field.name not in ("_is_new", SHARD, IS_OWN)]
@@ -114,11 +75,11 @@ def _of_fixed(
 def _last_start_ms(spec: FixedWindows) -> Column:
     """When the last window begins that holds a record; in a gap, the window before (rule C1)."""
     time_ms = F.col("_event_time_ms")
-    if not isinstance(spec, TimeWindows):
+    if spec.step_ms is None:
         return time_ms
     # Spark's remainder has the sign of the time.
-    since_ms = time_ms % F.lit(spec.advance_ms)
-    return time_ms - since_ms - F.when(since_ms < 0, spec.advance_ms).otherwise(0)
+    since_ms = time_ms % F.lit(spec.step_ms)
+    return time_ms - since_ms - F.when(since_ms < 0, spec.step_ms).otherwise(0)
 
 
 def _last_instant_ms(spec: FixedWindows) -> Column:
@@ -130,9 +91,8 @@ def _may_count(spec: FixedWindows) -> Column:
     """Whether a window may count a record: the record is neither late nor outside every window."""
     last_ms = _last_instant_ms(spec)
     in_time = F.coalesce(last_ms >= F.col("_close_time_ms"), F.lit(True))
-    first_ms = None if isinstance(spec, ForwardSlidingWindows) else spec.first_window_start_ms
-    if first_ms is not None:
-        in_time &= _last_start_ms(spec) >= F.lit(first_ms)
+    if spec.first_window_start_ms is not None:
+        in_time &= _last_start_ms(spec) >= F.lit(spec.first_window_start_ms)
     return in_time & (last_ms >= F.col("_event_time_ms"))
 
 
@@ -163,9 +123,15 @@ def _in_time_shards(
     )
 
 
-def _of_sessions(
-    records: DataFrame, windows: DataFrame, spec: SessionWindows, tuning: Tuning
+def recount_sessions(
+    records: DataFrame,
+    windows: DataFrame,
+    spec: SessionWindows,
+    closings: Mapping[int, Closing],
+    tuning: Tuning,
 ) -> DataFrame:
+    """Recounts sessions; see `window_rules.recount_windows`."""
+    del closings
     rows = _together(records.select(*_RECORD_COLUMNS, *ARRIVAL), windows.select(*_WINDOW_COLUMNS))
     # A window lies where its last record does.
     time_ms = F.coalesce("_event_time_ms", "_window_end_ms")
@@ -196,7 +162,7 @@ def account_for_records(
     """Accounts for the records of each arrival unit: counted, pending, late or rejected (rule A5).
 
     Args:
-        recounted: The frame that `recount_windows` or `recount_rows` returns for all windows that
+        recounted: The frame that `window_rules.recount_windows` returns for all windows that
             the arrival units changed; the rows of windows may be left out.
         late: Rows of late_records of these arrival units: `arrival_unit`, `record_arrival_unit`,
             `reason`.

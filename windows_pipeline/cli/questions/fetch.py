@@ -129,7 +129,7 @@ def _asked(
         ValueError: The text is no key.
     """
     key = store.parsed_key(text, "KEY")
-    if store.has_sessions:
+    if not store.keeps_bounds:
         return store.find_sessions(key, first, last, newest_first=newest_first)
     return store.fetch(key, first, last, newest_first=newest_first)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, StrictBool, field_serializer
 
@@ -233,6 +233,8 @@ class CountKind(RowKind):
         short_first: Whether a window ends at every `advance`-th record, so that the first
             windows may hold fewer than `size` records; otherwise every window is full.
     """
+
+    examples: ClassVar[Mapping[str, str]] = {"size": "5 rows"}
 
     kind: Literal["count"]
     size: _Records

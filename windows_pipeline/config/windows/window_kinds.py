@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, StrictBool
 
@@ -143,6 +143,9 @@ class Windows(Strict):
             published (`publish`) or not (`block`); the check fails either way (rule G3).
         checks: The user's own checks of the results, by name.
     """
+
+    examples: ClassVar[Mapping[str, str]] = {}
+    """What a missing field may be, where other kinds have a field of that name."""
 
     kind: str
     key: OwnKey = None
@@ -382,6 +385,16 @@ class SessionKind(Windows):
     def spec(self) -> SessionWindows:
         """The window specification."""
         return SessionWindows(self.gap, self.grace)
+
+    def problems(self, source: Source) -> Iterator[Problem]:
+        """Refuses several source partitions: a slow partition may yet join sessions."""
+        yield from super().problems(source)
+        if source.has_several_partitions:
+            text = (
+                "needs one order of arrival (rule D2), but this source may have several source "
+                "partitions; leave source_partition out, or use another kind"
+            )
+            yield Problem(("kind",), self.kind, text)
 
 
 def _epoch_ms(instant: Instant | None) -> int | None:

@@ -25,7 +25,7 @@ from windows_pipeline.kernels.time import END_OF_INPUT_MS
 from windows_pipeline.kernels.values import as_array, writable
 from windows_pipeline.kernels.windows.chunk import event_times
 from windows_pipeline.kernels.windows.filled import WindowedRecords
-from windows_pipeline.windows import FiringWindows, SessionWindows
+from windows_pipeline.windows import FiringWindows
 from windows_pipeline.windows.firing.triggers import Trigger
 
 AFTER = "_after_"
@@ -116,9 +116,9 @@ class FiringKernel:
         self, spec: FiringSpec, found: Firings, met_ms: np.ndarray, causes: pa.Table
     ) -> dict[str, pa.Array]:
         """The columns that do not depend on the panes' records."""
-        end_ms = found.end_ms
-        if isinstance(spec.windows, SessionWindows):
-            end_ms = end_ms - spec.windows.gap_ms
+        end_ms, timeout_ms = found.end_ms, spec.windows.timeout_ms
+        if timeout_ms is not None:
+            end_ms = end_ms - timeout_ms
         return {
             "_window_start_ms": pa.array(found.start_ms),
             "_window_end_ms": pa.array(end_ms),

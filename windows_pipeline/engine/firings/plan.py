@@ -14,7 +14,6 @@ from windows_pipeline.engine.firings.kernel import AFTER, FiringKernel, FiringSp
 from windows_pipeline.engine.firings.watermark_steps import collect_advances
 from windows_pipeline.engine.radix_sort import in_group_order
 from windows_pipeline.engine.time_shards import TIME_SHARD, in_time_shards
-from windows_pipeline.windows import TimeWindows, WindowSpec
 
 
 def fire(
@@ -102,19 +101,11 @@ def _grid_ms(computed_days: Mapping[int, FiringSpec]) -> int:
     """The common divisor of all instants at which windows fire or close; 1 where there is none."""
     grid_ms = 0
     for windows, trigger in computed_days.values():
-        if not isinstance(windows, TimeWindows) or trigger.as_in_flink:
+        if trigger.as_in_flink:
             return 1
-        lengths = (windows.size_ms, windows.advance_ms, windows.grace_ms)
         early_ms = trigger.early_every_ms or 0
-        grid_ms = gcd(grid_ms, *lengths, trigger.out_of_orderness_ms, early_ms)
+        grid_ms = gcd(grid_ms, windows.closing_grid_ms, trigger.out_of_orderness_ms, early_ms)
     return max(grid_ms, 1)  # 0 without a computed day
-
-
-def closing_grid_ms(windows: WindowSpec) -> int:
-    """The common divisor of all instants at which windows close; 1 where there is none."""
-    if not isinstance(windows, TimeWindows):
-        return 1
-    return gcd(windows.size_ms, windows.advance_ms, windows.grace_ms)
 
 
 def _result_schema(

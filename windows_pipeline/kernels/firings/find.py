@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -155,38 +155,63 @@ def find_firings(
     clocked = ClockedRecords(
         arrived.starts, by_time, arrived.time_ms, clock_ms, arrived.entry, advances_ms
     )
-    if isinstance(spec, SessionWindows):
-        yield _filled(0, *session_firings(*clocked, policy, spec.gap_ms), clocked)
-        return
-    if isinstance(spec, SlidingWindows):
-        lateness_ms, difference_ms = int(policy[LATENESS]), spec.time_difference_ms
-        requested = _requested(spec, clocked, lateness_ms)
-        made_windows, is_silent = sliding_windows(requested, clocked, lateness_ms, difference_ms)
-        yield from _fire(0, spec, trigger, made_windows, clocked, policy, new, tuning)
-        if spec.emit_empty:
-            known_advances = int((arrived.advances_ms != END_OF_INPUT_MS).sum())
-            yield _silences(
-                requested, is_silent, clocked, difference_ms, lateness_ms, known_advances
-            )
-        return
-    for first, last, from_ms, to_ms in _spans(spec, clocked, tuning):
+    known_advances = int((arrived.advances_ms != END_OF_INPUT_MS).sum())
+    asked = _Asked(trigger, clocked, policy, new, tuning, known_advances)
+    yield from _FINDERS[type(spec)](spec, asked)
+
+
+class _Asked(NamedTuple):
+    """What `find_firings` is asked for, but for the windows."""
+
+    trigger: Trigger
+    clocked: ClockedRecords
+    policy: np.ndarray
+    new: NewInput | None
+    tuning: Tuning
+    known_advances: int
+
+
+def _sessions(spec: SessionWindows, asked: _Asked) -> Iterator[Firings]:
+    found = session_firings(*asked.clocked, asked.policy, spec.gap_ms)
+    yield _filled(0, *found, asked.clocked)
+
+
+def _sliding(spec: SlidingWindows, asked: _Asked) -> Iterator[Firings]:
+    clocked, lateness_ms = asked.clocked, int(asked.policy[LATENESS])
+    difference_ms = spec.time_difference_ms
+    requested = _requested(spec, clocked, lateness_ms)
+    made_windows, is_silent = sliding_windows(requested, clocked, lateness_ms, difference_ms)
+    yield from _fire(0, spec, made_windows, asked)
+    if spec.emit_empty:
+        known = asked.known_advances
+        yield _silences(requested, is_silent, clocked, difference_ms, lateness_ms, known)
+
+
+def _hopping(spec: TimeWindows, asked: _Asked) -> Iterator[Firings]:
+    clocked = asked.clocked
+    for first, last, from_ms, to_ms in _spans(spec, clocked, asked.tuning):
         part = clocked._replace(starts=clocked.starts[first : last + 1])
-        lengths_ms = (int(policy[LATENESS]), spec.size_ms, spec.advance_ms)
+        lengths_ms = (int(asked.policy[LATENESS]), spec.size_ms, spec.advance_ms)
         made_windows = time_windows(part, *lengths_ms, from_ms, to_ms)
-        yield from _fire(first, spec, trigger, made_windows, part, policy, new, tuning)
+        yield from _fire(first, spec, made_windows, asked._replace(clocked=part))
+
+
+_FINDERS: Mapping[type, Callable[[Any, _Asked], Iterator[Firings]]] = {
+    SlidingWindows: _sliding,
+    TimeWindows: _hopping,
+    SessionWindows: _sessions,
+}
+"""What finds the firings of each kind; see `find_firings`."""
 
 
 def _fire(
     first_group: int,
     spec: SlidingWindows | TimeWindows,
-    trigger: Trigger,
     made_windows: MadeWindows,
-    clocked: ClockedRecords,
-    policy: np.ndarray,
-    new: NewInput | None,
-    tuning: Tuning,
+    asked: _Asked,
 ) -> Iterator[Firings]:
     """Fires windows in batches if that costs less, otherwise one by one."""
+    trigger, clocked, policy, new, tuning, _ = asked
     delay_ms = trigger.out_of_orderness_ms
     if new is not None:
         made_windows = windows_that_may_fire(made_windows, clocked, new, policy)
@@ -203,7 +228,8 @@ def _fire(
                 yield _shared(first_group, spec, windows, clocked, *found)
             return
     for part in _parts(pairs, tuning):
-        fired = firings_one_by_one(made_windows.only(part), clocked, policy, _end_after_ms(spec))
+        end_after_ms = int(spec.excludes_end)  # compiled code takes no other type
+        fired = firings_one_by_one(made_windows.only(part), clocked, policy, end_after_ms)
         yield _filled(first_group, *fired, clocked)
 
 
@@ -221,14 +247,10 @@ def _can_share_panes(
         return False
     if interval_ms and trigger.as_in_flink:
         return False
-    if isinstance(spec, SlidingWindows) or (interval_ms and trigger.discards):
+    step_ms = spec.step_ms
+    if step_ms is None or (interval_ms and trigger.discards):
         return True
-    return spec.advance_ms < spec.size_ms and (not interval_ms or interval_ms >= spec.advance_ms)
-
-
-def _end_after_ms(spec: SlidingWindows | TimeWindows) -> int:
-    """How far a window's end lies after the last event time that belongs to it (rules B2, C1)."""
-    return 0 if isinstance(spec, SlidingWindows) else 1
+    return step_ms < spec.length_ms and (not interval_ms or interval_ms >= step_ms)
 
 
 def _requested(spec: SlidingWindows, clocked: ClockedRecords, lateness_ms: int) -> RequestedWindows:
@@ -267,7 +289,7 @@ def _shared(
     found: np.ndarray,
 ) -> Firings:
     window = found[:, P_WINDOW]
-    end_ms, is_final = made_windows.last_ms[window] + _end_after_ms(spec), found[:, P_FINAL] != 0
+    end_ms, is_final = made_windows.last_ms[window] + spec.excludes_end, found[:, P_FINAL] != 0
     windows = WindowArrays(
         found[:, P_CHAIN],
         end_ms,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,13 @@ class WindowArrays(NamedTuple):
     enter_order: np.ndarray
     dropped: np.ndarray
     last_end_ms: np.ndarray | None = None
+
+    @classmethod
+    def all_counted(cls, found: Sequence[np.ndarray], enter_order: np.ndarray) -> WindowArrays:
+        """Windows of a kind that counts every record that is in time for at least one window."""
+        group, end_ms, closed, entered, left = found
+        dropped = np.zeros(len(enter_order), np.bool_)
+        return cls(group, end_ms, closed, entered, left, enter_order, dropped)
 
     def only(self, chosen: np.ndarray) -> WindowArrays:
         """The windows of a mask."""

@@ -11,9 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windows_pipeline.windows import ForwardSlidingWindows, SlidingWindows, TimeWindows
-
-AssignedWindows = SlidingWindows | ForwardSlidingWindows | TimeWindows
+from windows_pipeline.windows import FixedWindows
 
 
 class Reason(IntEnum):
@@ -35,38 +33,32 @@ class Assignment(NamedTuple):
     reason: np.ndarray
     """`Reason.NONE`, `LATE` or `OUTSIDE_WINDOWS`."""
 
+    def only(self, chosen: np.ndarray) -> Assignment:
+        """The records of a mask."""
+        return self if chosen.all() else Assignment(*(values[chosen] for values in self))
 
-def assign(spec: AssignedWindows, time_ms: np.ndarray, close_ms: np.ndarray) -> Assignment:
+
+def assign(spec: FixedWindows, time_ms: np.ndarray, close_ms: np.ndarray) -> Assignment:
     """Assigns records to windows, by the close times at their arrival (`NEVER_MS` for none)."""
-    first_end_ms, last_end_ms = _ends(spec, time_ms)
-    # Hopping and tumbling windows exclude their end, so windows that end at the close are closed.
-    open_end_ms = _next_end(spec, close_ms) if isinstance(spec, TimeWindows) else close_ms
-    enter_ms = np.maximum(first_end_ms, open_end_ms)
+    length_ms, step_ms, first_start_ms = spec.length_ms, spec.step_ms, spec.first_window_start_ms
+    # Of windows at steps the ends are exclusive: windows that end at the close time are closed.
+    first_end_ms, enter_ms, last_start_ms = time_ms, close_ms, time_ms
+    if step_ms is not None:
+        first_end_ms = _next_end(time_ms, length_ms, step_ms)
+        enter_ms = _next_end(close_ms, length_ms, step_ms)
+        last_start_ms = time_ms // step_ms * step_ms
+    if first_start_ms is not None:
+        if step_ms is not None:
+            first_start_ms = -(-first_start_ms // step_ms) * step_ms
+        first_end_ms = np.maximum(first_end_ms, first_start_ms + length_ms)
+    enter_ms, last_end_ms = np.maximum(first_end_ms, enter_ms), last_start_ms + length_ms
     reason = np.zeros(len(time_ms), np.int8)
     reason[enter_ms > last_end_ms] = Reason.LATE
     reason[first_end_ms > last_end_ms] = Reason.OUTSIDE_WINDOWS
     return Assignment(enter_ms, last_end_ms, reason)
 
 
-def _ends(spec: AssignedWindows, time_ms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first and last end of windows that contain each time; first > last if none does."""
-    match spec:
-        case SlidingWindows(time_difference_ms=difference_ms, first_window_start_ms=first):
-            first_end_ms = time_ms if first is None else np.maximum(time_ms, first + difference_ms)
-            return first_end_ms, time_ms + difference_ms
-        case ForwardSlidingWindows(size_ms=size_ms):
-            return time_ms, time_ms + size_ms
-        case TimeWindows(size_ms=size_ms, advance_ms=advance_ms, first_window_start_ms=first):
-            first_end_ms = _next_end(spec, time_ms)
-            if first is not None:
-                first_start_ms = -(-first // advance_ms) * advance_ms
-                first_end_ms = np.maximum(first_end_ms, first_start_ms + size_ms)
-            return first_end_ms, time_ms // advance_ms * advance_ms + size_ms
-
-
-def _next_end(spec: TimeWindows, ms: np.ndarray) -> np.ndarray:
+def _next_end(ms: np.ndarray, length_ms: int, step_ms: int) -> np.ndarray:
     """The first window end after a time."""
-    next_end: np.ndarray = (ms - spec.size_ms) // spec.advance_ms * spec.advance_ms + (
-        spec.advance_ms + spec.size_ms
-    )
+    next_end: np.ndarray = (ms - length_ms) // step_ms * step_ms + (step_ms + length_ms)
     return next_end

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.values import writable
+from windows_pipeline.kernels.windows.arrays import WindowArrays
 from windows_pipeline.windows import WindowSpec
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
@@ -75,6 +76,33 @@ class Chunk:
             self.close_before_ms[some],
             self.close_after_ms[some],
         )
+
+
+@dataclass(frozen=True)
+class ChunkWindows:
+    """Windows, and the records of a chunk that are in time for at least one window.
+
+    Attributes:
+        table: Those records.
+        close_ms: The close time when each record arrived.
+        starts: Where each group of records begins (for sessions: each session); one more entry
+            for the end of the last.
+        time_ms: The records' event times, ascending within a group.
+        windows: The windows.
+        length_ms: How far a window's start lies before its end; None where a window starts with
+            its first record.
+        advance_ms: From each window of a run to the next; 1 where each entry is a single window.
+        reason: For each record of the whole chunk, the `Reason` why no window counts it.
+    """
+
+    table: pa.Table
+    close_ms: np.ndarray
+    starts: np.ndarray
+    time_ms: np.ndarray
+    windows: WindowArrays
+    length_ms: int | None
+    advance_ms: int
+    reason: np.ndarray
 
 
 def chunks_of(

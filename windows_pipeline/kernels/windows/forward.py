@@ -5,6 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
+from windows_pipeline.kernels.windows.arrays import WindowArrays
+from windows_pipeline.kernels.windows.assign import Assignment
+from windows_pipeline.kernels.windows.chunk import Chunk
+from windows_pipeline.kernels.windows.sliding import entry_order
+from windows_pipeline.windows import ForwardSlidingWindows
 
 
 @compiled
@@ -60,3 +65,22 @@ def forward_sweep(
                 entered[found], left[found] = p, q
                 found += 1
     return group[:found], end_ms[:found], closed[:found], entered[:found], left[:found]
+
+
+def forward_windows(
+    spec: ForwardSlidingWindows, chunk: Chunk, assignment: Assignment
+) -> WindowArrays:
+    """Finds the windows of records that are in time; see `FINDERS`."""
+    enter_ms = assignment.enter_ms
+    order = entry_order(chunk.starts, enter_ms)
+    found = forward_sweep(
+        chunk.starts,
+        chunk.time_ms,
+        enter_ms,
+        order,
+        chunk.is_new,
+        chunk.close_before_ms,
+        chunk.close_after_ms,
+        spec.size_ms,
+    )
+    return WindowArrays.all_counted(found, order)

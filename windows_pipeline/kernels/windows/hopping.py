@@ -11,7 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
+from windows_pipeline.kernels.windows.arrays import WindowArrays
+from windows_pipeline.kernels.windows.assign import Assignment
+from windows_pipeline.kernels.windows.chunk import Chunk
+from windows_pipeline.kernels.windows.sliding import entry_order
+from windows_pipeline.windows import TimeWindows
 
+LONGEST_RUN = 1 << 16
+"""The most hopping windows of the same records that are returned as one run."""
 _NO_ENTRY = 2**63 - 1
 
 
@@ -101,3 +108,40 @@ def hopping_sweep(
 def _next_end(end_ms: int, after_ms: int, advance_ms: int) -> int:
     """The first window end after a time, given the end of any window."""
     return end_ms + ((after_ms - end_ms) // advance_ms + 1) * advance_ms
+
+
+def hopping_windows(spec: TimeWindows, chunk: Chunk, assignment: Assignment) -> WindowArrays:
+    """Finds runs of windows of records that are in time; see `FINDERS`."""
+    order = entry_order(chunk.starts, assignment.enter_ms)
+    *found, run_end_ms = hopping_sweep(
+        chunk.starts,
+        assignment.enter_ms,
+        assignment.last_end_ms,
+        order,
+        chunk.is_new,
+        chunk.close_before_ms,
+        chunk.close_after_ms,
+        spec.advance_ms,
+        spec.emit_empty,
+    )
+    return _short_runs(WindowArrays.all_counted(found, order), run_end_ms, spec.advance_ms)
+
+
+def _short_runs(windows: WindowArrays, last_end_ms: np.ndarray, advance_ms: int) -> WindowArrays:
+    """Cuts runs of hopping windows that are too long for Spark to unroll at once."""
+    last_number = (last_end_ms - windows.end_ms) // advance_ms
+    if (last_number < LONGEST_RUN).all():
+        return windows._replace(last_end_ms=last_end_ms)
+    pieces = last_number // LONGEST_RUN + 1
+    run = np.repeat(np.arange(len(pieces)), pieces)
+    number = (np.arange(len(run)) - (np.cumsum(pieces) - pieces)[run]) * LONGEST_RUN
+    end_ms = windows.end_ms[run] + number * advance_ms
+    further = np.minimum(last_number[run] - number, LONGEST_RUN - 1)
+    return windows._replace(
+        group=windows.group[run],
+        end_ms=end_ms,
+        closed=windows.closed[run],
+        entered=windows.entered[run],
+        left=windows.left[run],
+        last_end_ms=end_ms + further * advance_ms,
+    )

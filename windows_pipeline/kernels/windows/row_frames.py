@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,26 +58,48 @@ def frames_of(
         rows_before: How many rows come before each group's first one, in other shards; None for
             no rows.
     """
-    match window:
-        case SlideRows(unit=FrameUnit.RANGE):
-            left, entered = _ranges(starts, time_ms, _far(window.back), _far(window.ahead))
-            return Frames(starts, _parts(starts), left, entered)
-        case SlideRows():
-            return _row_frames(starts, _far(window.back), _far(window.ahead))
-        case TumbleRows(unit=FrameUnit.RANGE):
-            number = np.floor_divide(time_ms, window.size)
-            frames = _growing(_cut(starts, np.diff(number, prepend=0) != 0))
-            start_ms = number * window.size
-            return frames._replace(start_ms=start_ms, end_ms=start_ms + window.size)
-        case TumbleRows():
-            number = np.arange(len(time_ms)) - starts[_parts(starts)]
-            if rows_before is not None:
-                number += rows_before[_parts(starts)]
-            return _growing(_cut(starts, number % window.size == 0))
-        case SessionRows():
-            first = sessions_by_gap(starts, time_ms, window.gap_ms)
-            frames = _growing(_cut(starts, first == np.arange(len(first))))
-            return frames._replace(start_ms=time_ms[first])
+    return _FRAMES[type(window)](window, starts, time_ms, rows_before)
+
+
+def _slides(
+    window: SlideRows, starts: np.ndarray, time_ms: np.ndarray, rows_before: np.ndarray | None
+) -> Frames:
+    del rows_before
+    back, ahead = _far(window.back), _far(window.ahead)
+    if window.unit is FrameUnit.ROWS:
+        return _row_frames(starts, back, ahead)
+    return Frames(starts, _parts(starts), *_ranges(starts, time_ms, back, ahead))
+
+
+def _tumbles(
+    window: TumbleRows, starts: np.ndarray, time_ms: np.ndarray, rows_before: np.ndarray | None
+) -> Frames:
+    if window.unit is FrameUnit.RANGE:
+        number = np.floor_divide(time_ms, window.size)
+        frames = _growing(_cut(starts, np.diff(number, prepend=0) != 0))
+        start_ms = number * window.size
+        return frames._replace(start_ms=start_ms, end_ms=start_ms + window.size)
+    number = np.arange(len(time_ms)) - starts[_parts(starts)]
+    if rows_before is not None:
+        number += rows_before[_parts(starts)]
+    return _growing(_cut(starts, number % window.size == 0))
+
+
+def _sessions(
+    window: SessionRows, starts: np.ndarray, time_ms: np.ndarray, rows_before: np.ndarray | None
+) -> Frames:
+    del rows_before
+    first = sessions_by_gap(starts, time_ms, window.gap_ms)
+    frames = _growing(_cut(starts, first == np.arange(len(first))))
+    return frames._replace(start_ms=time_ms[first])
+
+
+_FRAMES: Mapping[type, Callable[[Any, np.ndarray, np.ndarray, np.ndarray | None], Frames]] = {
+    SlideRows: _slides,
+    TumbleRows: _tumbles,
+    SessionRows: _sessions,
+}
+"""What finds the windows of each kind; see `frames_of`."""
 
 
 def united(frames: Sequence[Frames]) -> Frames:

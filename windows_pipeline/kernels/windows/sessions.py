@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.fenwick import mark, marks_before, position_of
+from windows_pipeline.kernels.windows.arrays import WindowArrays
+from windows_pipeline.kernels.windows.assign import Reason
+from windows_pipeline.kernels.windows.chunk import Chunk, ChunkWindows
+from windows_pipeline.windows import SessionWindows
 
 NO_SESSION = -1
 """The session of a late record: the session that it would make is closed."""
@@ -107,3 +115,63 @@ def _roots(parent: np.ndarray) -> np.ndarray:
         while parent[step] != root:  # shortens the path for later records
             parent[step], step = root, parent[step]
     return parent
+
+
+def session_windows(spec: SessionWindows, chunk: Chunk, arrival: Sequence[str]) -> ChunkWindows:
+    """Sessions, with the records reordered by session: sessions can overlap in event time."""
+    session = _session_of(chunk, spec, arrival)
+    late = session == NO_SESSION
+    order = np.argsort(session, kind="stable")[np.count_nonzero(late) :]
+    begins = np.diff(session[order], prepend=NO_SESSION) != 0
+    starts = np.concatenate((np.flatnonzero(begins), [len(order)]))
+    time_ms = chunk.time_ms[order]
+    group = np.searchsorted(chunk.starts, order[starts[:-1]], "right") - 1
+    end_ms = time_ms[starts[1:] - 1]
+    is_closed = end_ms < chunk.close_after_ms[group]
+    new_inside = np.diff(np.concatenate(([0], np.cumsum(chunk.is_new[order])))[starts]) > 0
+    is_result = (end_ms >= chunk.close_before_ms[group]) & (is_closed | new_inside)
+    windows = WindowArrays(
+        np.flatnonzero(is_result),
+        end_ms[is_result],
+        is_closed[is_result],
+        starts[1:][is_result],
+        starts[:-1][is_result],
+        np.arange(len(order)),
+        np.zeros(len(order), np.bool_),
+    )
+    reason = np.where(late, Reason.LATE, Reason.NONE).astype(np.int8)
+    table = chunk.table
+    if not np.array_equal(order, np.arange(len(late))):
+        table = table.take(pa.array(order))
+    return ChunkWindows(table, chunk.close_ms[order], starts, time_ms, windows, None, 1, reason)
+
+
+def _session_of(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> np.ndarray:
+    """The session of each record: by gaps where all records are within grace, else by arrival."""
+    session = sessions_by_gap(chunk.starts, chunk.time_ms, spec.gap_ms)
+    beyond_grace = chunk.time_ms < chunk.close_ms + spec.gap_ms
+    if not beyond_grace.any():
+        return session
+    group = _groups_of(chunk)
+    by_arrival = np.isin(group, group[beyond_grace])
+    part = chunk.only(by_arrival)
+    joined = sessions_by_arrival(
+        part.starts, part.time_ms, part.close_ms, _arrival_order(part, arrival), spec.gap_ms
+    )
+    record = np.flatnonzero(by_arrival)[joined]
+    session[by_arrival] = np.where(joined == NO_SESSION, NO_SESSION, record)
+    return session
+
+
+def _arrival_order(chunk: Chunk, arrival: Sequence[str]) -> np.ndarray:
+    """Each group's records in order of arrival: by stream time, then by the columns `arrival`."""
+    columns = [pa.array(_groups_of(chunk)), pa.array(chunk.close_ms)]
+    columns += [chunk.table.column(name) for name in arrival]
+    names = [str(index) for index in range(len(columns))]
+    by = [(name, "ascending") for name in names]
+    return np.asarray(pc.sort_indices(pa.table(columns, names), sort_keys=by), np.int64)
+
+
+def _groups_of(chunk: Chunk) -> np.ndarray:
+    """The number of each record's group."""
+    return np.repeat(np.arange(len(chunk.starts) - 1), np.diff(chunk.starts))

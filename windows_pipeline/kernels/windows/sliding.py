@@ -11,6 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
+from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.kernels.windows.arrays import WindowArrays
+from windows_pipeline.kernels.windows.assign import Assignment
+from windows_pipeline.kernels.windows.chunk import Chunk
+from windows_pipeline.windows import SlidingWindows
 
 
 @compiled
@@ -131,3 +136,22 @@ def _sort_by_entry(enter_order: np.ndarray, enter_ms: np.ndarray, low: int, high
             order = np.argsort(enter_ms[low:high], kind="mergesort")
             enter_order[low:high] = low + order
             return
+
+
+def sliding_windows(spec: SlidingWindows, chunk: Chunk, assignment: Assignment) -> WindowArrays:
+    """Finds the windows of records that are in time; see `FINDERS`."""
+    del assignment  # the sweep judges by the close times
+    first_ms = spec.first_window_start_ms
+    return WindowArrays(
+        *sweep(
+            chunk.starts,
+            chunk.time_ms,
+            chunk.close_ms,
+            chunk.is_new,
+            chunk.close_before_ms,
+            chunk.close_after_ms,
+            spec.time_difference_ms,
+            NEVER_MS if first_ms is None else first_ms,
+            spec.emit_empty,
+        )
+    )

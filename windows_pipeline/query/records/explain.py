@@ -32,7 +32,6 @@ from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.text.instants import epoch_ms, instant_of, time_text
-from windows_pipeline.windows import SessionWindows, TimeWindows
 
 _ORDER = ("event_time", *ARRIVAL)
 _Arrival = tuple[date, str, int]
@@ -189,8 +188,7 @@ class Explainer:
     @property
     def _not_yet(self) -> str:
         """Why it is not known yet whether any window counts a record."""
-        is_session = isinstance(self._spec, SessionWindows)
-        return self._not_stored or (_NOT_MERGED if is_session else _NOT_YET)
+        return self._not_stored or (_NOT_YET if self._spec.keeps_bounds else _NOT_MERGED)
 
     @property
     def _not_stored(self) -> str:
@@ -237,11 +235,10 @@ class Explainer:
             of_time = self._current.found(Wanted(keys, {"event_time": Span(at, at)}))
             named = {**row, "record_arrival_unit": row["arrival_unit"]}
             return tuple(each for each in of_time if is_of_row(each, named))
-        last_ms = int(isinstance(self._spec, TimeWindows))  # hopping windows exclude their end
         held = self._current.found(Wanted(keys, holding(self._windows, at)))
+        last_ms = int(self._spec.excludes_end)
         was_open = [each for each in held if epoch_ms(each.end) - last_ms >= met.close_ms]
-        is_session = isinstance(self._spec, SessionWindows)
-        if is_session and len(was_open) > 1:
+        if not self._spec.keeps_bounds and len(was_open) > 1:
             # A later session may overlap a closed one: the record is in one of them.
             return tuple(each for each in was_open if self._has(each, keys, row))
         return tuple(was_open)

@@ -7,12 +7,12 @@ no other one of its key is in it, and none lies between two of it in the order t
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 from windows_pipeline.query.records.record_times import ArrivedRecord
-from windows_pipeline.windows import GracedRows, RowWindow, SlideRows
+from windows_pipeline.windows import GracedRows, RowWindow, SessionRows, SlideRows, TumbleRows
 from windows_pipeline.windows.frames.bounds import FrameUnit
 
 
@@ -38,28 +38,44 @@ def records_of_row(
     at = next((index for index, each in enumerate(in_order) if _named(each) == name), None)
     if at is None:
         return []
-    found = [_frame(window, in_order, at, record_count) for window in spec.outer]
+    found = [_FRAMES[type(each)](each, in_order, at, record_count) for each in spec.outer]
     first = min(frame.start for frame in found)
     return in_order[first : max(frame.stop for frame in found)]
 
 
 def _frame(
+    window: SlideRows, in_order: Sequence[ArrivedRecord], at: int, record_count: int
+) -> range:
+    """The records in the frame of the row at an index."""
+    del record_count
+    back, ahead = window.back, window.ahead
+    first, end = 0, len(in_order)
+    if window.unit is FrameUnit.ROWS:
+        first = first if back is None else max(at - back, 0)
+        end = end if ahead is None else max(at + ahead + 1, 0)
+        return range(first, max(first, end))
+    row_ms = in_order[at].event_ms
+    if back is not None:
+        first = bisect_left(in_order, row_ms - back, key=_time_ms)
+    if ahead is not None:
+        end = bisect_right(in_order, row_ms + ahead, key=_time_ms)
+    return range(first, max(first, end))
+
+
+def _up_to_row(
     window: RowWindow, in_order: Sequence[ArrivedRecord], at: int, record_count: int
 ) -> range:
-    """The records in the window of the row at an index."""
-    match window:
-        case SlideRows(unit=FrameUnit.RANGE, back=back, ahead=ahead):
-            row_ms = in_order[at].event_ms
-            first = 0 if back is None else bisect_left(in_order, row_ms - back, key=_time_ms)
-            end = len(in_order)
-            if ahead is not None:
-                end = bisect_right(in_order, row_ms + ahead, key=_time_ms)
-        case SlideRows(back=back, ahead=ahead):
-            first = 0 if back is None else max(at - back, 0)
-            end = len(in_order) if ahead is None else max(at + ahead + 1, 0)
-        case _:  # blocks and sessions up to the row; where one begins, its row count says
-            first, end = at + 1 - record_count, at + 1
-    return range(first, max(first, end))
+    """The records of a block or session up to the row; where it begins, its row count says."""
+    del window, in_order
+    return range(at + 1 - record_count, at + 1)
+
+
+_FRAMES: Mapping[type, Callable[[Any, Sequence[ArrivedRecord], int, int], range]] = {
+    SlideRows: _frame,
+    TumbleRows: _up_to_row,
+    SessionRows: _up_to_row,
+}
+"""What finds the records in the window of the row at an index."""
 
 
 def _time_ms(record: ArrivedRecord) -> int:

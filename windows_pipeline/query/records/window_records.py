@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,14 @@ from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.query.tables.arrow_values import booleans, instants, microseconds
 from windows_pipeline.query.tables.keys import KeyRange, in_order
 from windows_pipeline.query.tables.wanted import Span
-from windows_pipeline.windows import GracedRows, SessionWindows
+from windows_pipeline.windows import (
+    FixedWindows,
+    ForwardSlidingWindows,
+    GracedRows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+)
 
 _MS_US = 1_000
 
@@ -41,22 +49,23 @@ def records_of_window(
         UnreadableTableError: Nothing evaluates the definition's filter.
     """
     spec = found.windows.spec
-    start_us, end_us = microseconds(window.start), microseconds(window.end)
-    if isinstance(spec, SessionWindows):
-        rows = _run_around(found, keys, (start_us, end_us), spec.gap_ms * _MS_US)
-    else:
-        last_us = end_us - spec.excludes_end
-        rows = found.passing(keys, Span(start_us, last_us))
-    rows = in_order(rows, ("event_time", *ARRIVAL))
+    bounds = microseconds(window.start), microseconds(window.end)
+    if spec.timeout_ms is None or spec.keeps_bounds:
+        near = found.passing(keys, Span(bounds[0], bounds[1] - spec.excludes_end))
+    else:  # records beyond a session's bounds can have decided what it counts
+        near = _run_around(found, keys, bounds, spec.timeout_ms * _MS_US)
+    rows = in_order(near, ("event_time", *ARRIVAL))
     records = [record for record in found.times.of(rows) if record is not None]
-    if isinstance(spec, SessionWindows):
-        counted = _session(records, spec.gap_ms, (start_us // _MS_US, end_us // _MS_US))
-    elif isinstance(spec, GracedRows):
-        counted = records_of_row(records, spec, window.other, window.record_count)
-    else:
-        last_ms = end_us // _MS_US - spec.excludes_end
-        counted = [record for record in records if record.close_ms <= last_ms]
+    counted = _COUNTED[type(spec)](records, spec, window)
     return _with_times(rows, counted), found.times.closed_after_ms(window.arrival_unit)
+
+
+def _of_window(
+    records: Sequence[ArrivedRecord], spec: FixedWindows, window: StoredWindow
+) -> list[ArrivedRecord]:
+    """The records of a window of one length: those for which the window was open (rule A5)."""
+    last_ms = microseconds(window.end) // _MS_US - spec.excludes_end
+    return [record for record in records if record.close_ms <= last_ms]
 
 
 def _run_around(
@@ -80,17 +89,18 @@ def _run_around(
         reach_us *= 2
 
 
-def _session(
-    records: Sequence[ArrivedRecord], gap_ms: int, bounds: tuple[int, int]
+def _of_session(
+    records: Sequence[ArrivedRecord], spec: SessionWindows, window: StoredWindow
 ) -> list[ArrivedRecord]:
     """The records of the session with these bounds, joined in the order of arrival (rule D2)."""
+    bounds = microseconds(window.start) // _MS_US, microseconds(window.end) // _MS_US
     sessions: list[list[ArrivedRecord]] = []
     for record in sorted(records, key=_arrival):
         merged, others = [record], []
         for session in sessions:
             is_open = session[-1].event_ms >= record.close_ms
             nearest = min(abs(each.event_ms - record.event_ms) for each in session)
-            if is_open and nearest <= gap_ms:
+            if is_open and nearest <= spec.gap_ms:
                 merged += session
             else:
                 others.append(session)
@@ -101,6 +111,24 @@ def _session(
         if (session[0].event_ms, session[-1].event_ms) == bounds:
             return session
     return []
+
+
+def _of_row(
+    records: Sequence[ArrivedRecord], spec: GracedRows, window: StoredWindow
+) -> list[ArrivedRecord]:
+    return records_of_row(records, spec, window.other, window.record_count)
+
+
+_COUNTED: Mapping[
+    type, Callable[[Sequence[ArrivedRecord], Any, StoredWindow], list[ArrivedRecord]]
+] = {
+    SlidingWindows: _of_window,
+    ForwardSlidingWindows: _of_window,
+    TimeWindows: _of_window,
+    SessionWindows: _of_session,
+    GracedRows: _of_row,
+}
+"""What finds, among the records between a window's bounds, those that count in it."""
 
 
 def _arrival(record: ArrivedRecord) -> tuple[int, str, date, int]:

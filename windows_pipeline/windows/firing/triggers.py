@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
-from windows_pipeline.windows import (
-    FiringWindows,
-    ForwardSlidingWindows,
-    GracedRows,
-    PipelineWindows,
-    SlidingWindows,
-    TimeWindows,
-    WindowSpec,
-)
+from windows_pipeline.windows import FiringWindows, PipelineWindows, WindowSpec
 from windows_pipeline.windows.arguments import (
     require_flag,
     require_not_negative,
@@ -154,27 +147,9 @@ class Trigger:
         Raises:
             ValueError: The windows cannot fire like this; the message has the reason and the fix.
         """
-        if isinstance(windows, GracedRows):
-            raise ValueError(
-                "trigger: windows of rows have one result for each row, the final one; leave the "
-                "trigger out"
-            )
-        if isinstance(windows, ForwardSlidingWindows):
-            raise ValueError(
-                "trigger: ForwardSlidingWindows fire only when they close; use "
-                "Trigger.until_window_closes(), or "
-                "SlidingWindows.of_time_difference_and_grace"
-            )
-        if isinstance(windows, SlidingWindows) and self.as_in_flink:
-            raise ValueError(
-                "trigger: following_flink cannot apply to SlidingWindows, which Flink does not "
-                "have; leave following_flink out"
-            )
-        if isinstance(windows, TimeWindows) and windows.emit_empty:
-            raise ValueError(
-                "windows: emit_empty adds windows without records, which no trigger fires before "
-                "they close; use Trigger.until_window_closes(), or leave emit_empty out"
-            )
+        problem = windows.trigger_problem or (windows.flink_problem if self.as_in_flink else None)
+        if problem is not None:
+            raise ValueError(problem)
         if windows.grace_ms < self.out_of_orderness_ms:
             raise ValueError(
                 f"trigger: an out_of_orderness of {duration_text(self.out_of_orderness_ms)!r} is "
@@ -182,4 +157,4 @@ class Trigger:
                 "close before they fire on time; use a grace of "
                 f"{duration_text(self.out_of_orderness_ms)!r} or more"
             )
-        return windows
+        return cast("FiringWindows", windows)

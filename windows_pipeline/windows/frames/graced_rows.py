@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from windows_pipeline.windows.count_windows import CountWindows
+from windows_pipeline.windows.count_windows import CountWindows, ResultRows
 from windows_pipeline.windows.frames.bounds import FrameUnit
 from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows
 from windows_pipeline.windows.frames.several_rows import SeveralRows
 from windows_pipeline.windows.graced import Graced
+from windows_pipeline.windows.look_around import LookAround
 
 ROW_KEY = ("event_time", "record_arrival_unit", "source_partition", "offset")
 """The columns that identify a row: its event time, and its position in the order of arrival."""
@@ -51,6 +52,13 @@ class GracedRows(Graced):
         by_arrival = not isinstance(self.window, SlideRows) and self.window.by_arrival
         return (self.window if by_arrival else replace(self.window, time_column=_TIME),)
 
+    @property
+    def frames(self) -> tuple[RowWindow, ...]:
+        """All frames of a row; of several frames those that the aggregates choose from."""
+        if isinstance(self.window, SeveralRows):
+            return tuple(frame for _, frame in self.window.frames)
+        return self.outer
+
     def frames_of(self, name: str | None) -> tuple[RowWindow, ...]:
         """The row windows that hold an aggregate's values, by its frame's name if it has one."""
         if name is None or not isinstance(self.window, SeveralRows):
@@ -61,3 +69,36 @@ class GracedRows(Graced):
     def by_arrival(self) -> bool:
         """Whether the order of arrival alone orders the rows."""
         return self.outer[0].by_arrival
+
+    @property
+    def row_order(self) -> tuple[str, ...]:
+        """The columns of `ROW_KEY` that order the rows of a key."""
+        return ROW_KEY[1:] if self.by_arrival else ROW_KEY
+
+    @property
+    def result_rows(self) -> ResultRows:
+        """Which rows have a result: each one, unless windows count them."""
+        return self.window.result_rows if isinstance(self.window, CountWindows) else ResultRows()
+
+    @property
+    def timeout_ms(self) -> int | None:
+        """See `Graced.timeout_ms`."""
+        return self.outer[0].timeout_ms
+
+    late_after_ms = 0
+
+    @property
+    def look_back_ms(self) -> int | None:
+        """That of a single frame; None if one of two is by rows."""
+        frame, *others = self.outer
+        return None if others else frame.look_back_ms
+
+    @property
+    def look_around(self) -> LookAround | None:
+        """The most that one of the frames needs."""
+        return LookAround.of_all([frame.look_around for frame in self.outer])
+
+    trigger_problem = (
+        "trigger: windows of rows have one result for each row, the final one; leave the "
+        "trigger out"
+    )

@@ -9,6 +9,7 @@ from windows_pipeline.windows.arguments import require_positive
 from windows_pipeline.windows.durations import Duration, duration_ms, duration_text
 from windows_pipeline.windows.frames.bounds import Bound, FrameUnit, RowBound, row_bound
 from windows_pipeline.windows.frames.row_count import RowCount
+from windows_pipeline.windows.look_around import LookAround
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,58 @@ class _OnTime:
         """The window's name in errors."""
         kind = type(self).__name__
         return kind if self.name is None else f"{kind} {self.name!r}"
+
+    @property
+    def by_arrival(self) -> bool:
+        """Whether the order of arrival alone orders the rows."""
+        return False
+
+    @property
+    def timeout_ms(self) -> int | None:
+        """How long no row may come before a window ends; None where silence ends no window."""
+        return None
+
+    @property
+    def look_back_ms(self) -> int | None:
+        """How far before a window's last instant its rows can lie; None for no bound in time."""
+        return None
+
+    @property
+    def shard_look_back_ms(self) -> int | None:
+        """How far before a window's end rows matter to it; None where time can't be cut."""
+        return self.look_back_ms
+
+    @property
+    def look_around(self) -> LookAround | None:
+        """What a window needs of the rows around its own row; None if there is no bound."""
+        return None
+
+    @property
+    def followers(self) -> int:
+        """How many rows must follow a row for its result."""
+        return 0
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """The bounds of a row's window that are found with its rows: start and end, or less."""
+        return ()
+
+    @property
+    def bounds_ms(self) -> tuple[int | None, int] | None:
+        """How far before and after the row its window begins and ends.
+
+        No first number: it begins with its first row. None: it ends with its last row, too.
+        """
+        return None
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether a row's window contains all later rows."""
+        return False
+
+    def as_bounded(self) -> Self:
+        """The part of a window from the first row on that a shard needs as single rows."""
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +177,50 @@ class SlideRows(_OnTime):
 
     @property
     def by_arrival(self) -> bool:
-        """Whether the order of arrival alone orders the rows."""
+        """Whether no column of time orders the rows."""
         return self.time_column is None
+
+    @property
+    def look_back_ms(self) -> int | None:
+        """The length of a frame by time that contains its row; None without both bounds."""
+        back_ms, ahead_ms = self.bounds_ms or (None, 0)
+        return None if back_ms is None else back_ms + ahead_ms
+
+    @property
+    def shard_look_back_ms(self) -> int | None:
+        """The length of a frame by time, both bounds included; None without both bounds."""
+        return None if self.look_back_ms is None else self.look_back_ms + 1
+
+    @property
+    def look_around(self) -> LookAround | None:
+        """How far the frame extends; None without both bounds."""
+        if self.back is None or self.ahead is None:
+            return None
+        back, ahead = max(self.back, 0), max(self.ahead, 0)
+        if self.unit is FrameUnit.ROWS:
+            return LookAround(back, ahead)
+        return LookAround(back_ms=back, ahead_ms=ahead)
+
+    @property
+    def followers(self) -> int:
+        """How many rows a frame by rows has after its row."""
+        return max(self.ahead or 0, 0) if self.unit is FrameUnit.ROWS else 0
+
+    @property
+    def bounds_ms(self) -> tuple[int | None, int] | None:
+        """The bounds of a frame by time that has an end."""
+        if self.unit is FrameUnit.ROWS or self.ahead is None:
+            return None
+        return None if self.back is None else max(self.back, 0), max(self.ahead, 0)
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether the frame has no end."""
+        return self.ahead is None
+
+    def as_bounded(self) -> Self:
+        """The rows between the end of a frame without a start and its row."""
+        return self if self.back is not None else replace(self, back=max(0, -(self.ahead or 0)))
 
     def _require_start_before_end(self) -> None:
         if self.back is not None and self.ahead is not None and -self.back > self.ahead:
@@ -175,8 +270,23 @@ class TumbleRows(_OnTime):
 
     @property
     def by_arrival(self) -> bool:
-        """Whether the order of arrival alone orders the rows."""
+        """Whether windows are blocks of rows."""
         return self.unit is FrameUnit.ROWS
+
+    @property
+    def look_back_ms(self) -> int | None:
+        """The size; None for blocks of rows."""
+        return None if self.by_arrival else self.size
+
+    @property
+    def look_around(self) -> LookAround:
+        """The size."""
+        return LookAround(back=self.size - 1) if self.by_arrival else LookAround(back_ms=self.size)
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """Both bounds; none for blocks of rows."""
+        return () if self.by_arrival else ("start", "end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,9 +320,16 @@ class SessionRows(_OnTime):
         return cls(gap_ms=duration_ms(gap, "gap"))
 
     @property
-    def by_arrival(self) -> bool:
-        """False: time orders the rows of a session."""
-        return False
+    def timeout_ms(self) -> int:
+        """The gap."""
+        return self.gap_ms
+
+    @property
+    def look_around(self) -> LookAround:
+        """Sessions are cut where no row comes for longer than the gap."""
+        return LookAround(gap_ms=self.gap_ms)
+
+    bounds = ("start",)
 
 
 RowWindow = SlideRows | TumbleRows | SessionRows
