@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import KINDS, Case, read_cases
-from windows_pipeline.aggregates import Function, parse_aggregate
+from windows_pipeline.aggregates import FUNCTIONS, parse_aggregate
 from windows_pipeline.checks.notification_rules import notification_checks
 from windows_pipeline.checks.table_rules import (
     accounting_checks,
@@ -44,9 +44,9 @@ def test_it_has_the_aggregates_of_a_pipeline_with_the_types_that_they_take() -> 
     for names, taken in re.findall(r"\| (`.*) \| (.*) \|", table):
         for name in re.findall(r"`(\w+)", names):
             found[name] = types if taken == "any" else re.findall(r"`(\w+)`", taken)
-    assert set(found) == set(Function)
+    assert set(found) == set(FUNCTIONS)
     for name, taken in found.items():
-        made = parse_aggregate("x", f"{name}(a{', 0.5' if name == 'percentile' else ''})")
+        made = parse_aggregate("x", f"{name}(a{', 0.5' if FUNCTIONS[name].second else ''})")
         for kind in types:
             if kind in taken or kind.partition("(")[0] in taken:
                 made.result_type(kind)

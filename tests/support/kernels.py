@@ -22,27 +22,19 @@ from tests.support.oracle.windows import (
 from tests.support.radix_batches import cut_up
 from tests.support.spark_cases import aggregates_of, rows_of, spec_of, window_row
 from tests.support.strategies import ArrivalsOf
+from windows_pipeline.aggregates import FUNCTIONS
 from windows_pipeline.engine.window_kernel import LateKernel, WindowKernel
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import ComputedDay
 
-OF_ANY = ("count", "count_distinct", "min", "max", "first", "last", "collect_list")
-OF_NUMBERS = (
-    "sum",
-    "avg",
-    "variance",
-    "stddev",
-    "var_pop",
-    "stddev_pop",
-    "percentile(0.0)",
-    "percentile(0.3)",
-    "percentile(0.5)",
-    "percentile(0.95)",
-)
+_COLUMNS = {"whole": "bigint", "real": "double", "amount": "decimal(20,2)", "name": "string"}
+_PERCENTAGES = ("(0.0)", "(0.3)", "(0.5)", "(0.95)")
 EVERY_AGGREGATE: Aggregates = {
-    f"{function} of {column}": (function, column)
-    for column in ("whole", "real", "amount", "name")
-    for function in (OF_ANY if column == "name" else (*OF_ANY, *OF_NUMBERS))
+    f"{function.name}{second} of {column}": (f"{function.name}{second}", column)
+    for column, kind in _COLUMNS.items()
+    for function in FUNCTIONS.values()
+    if function.takes.fits(kind)
+    for second in (_PERCENTAGES if function.second else ("",))
 }
 """Each aggregate of each column that `strategies.arrivals_of` makes."""
 

@@ -28,7 +28,7 @@ from tests.support.oracle.windows import (
 )
 from tests.support.radix_batches import cut_up
 from tests.support.strategies import Arrivals
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.arrival.watermark import (
     ArrivalUnit,
     LogRow,
@@ -74,11 +74,9 @@ _SAMPLE = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-FUNCTIONS = (Function.COUNT, Function.SUM, Function.MIN, Function.MAX, Function.AVG)
-
 EVERY_FUNCTION: Aggregates = {
-    f"{function}_{column}": (function.value, column)
-    for function in FUNCTIONS
+    f"{function}_{column}": (function, column)
+    for function in ("count", "sum", "min", "max", "avg")
     for column in ("whole", "real")
 }
 """Each aggregate of the integers and of the doubles that `strategies.arrivals` makes."""
@@ -135,17 +133,13 @@ def spec_of(definition: Definition) -> WindowSpec:
 
 
 def aggregates_of(aggregates: Aggregates) -> list[Aggregate]:
-    """The engine's form of aggregates; the percentile at 0.5 is the median."""
+    """The engine's form of aggregates."""
     return [_aggregate(name, *what) for name, what in aggregates.items()]
 
 
 def _aggregate(name: str, function: str, column: str) -> Aggregate:
-    if not function.startswith("percentile("):
-        return Aggregate(name, Function(function), column)
-    percentage = float(function.removeprefix("percentile(").removesuffix(")"))
-    if percentage == 0.5:
-        return Aggregate(name, Function.MEDIAN, column)
-    return Aggregate(name, Function.PERCENTILE, column, percentage)
+    called, _, percentage = function.removesuffix(")").partition("(")
+    return Aggregate(name, FUNCTIONS[called], column, float(percentage) if percentage else None)
 
 
 def log_of(records: Sequence[Record], arrival_units: int) -> list[LogRow]:

@@ -3,38 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from windows_pipeline.aggregates.column_type import MAX_DECIMAL_DIGITS, ColumnType, parse_type
+from windows_pipeline.aggregates.column_type import parse_type
+from windows_pipeline.aggregates.function import Function
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
-from windows_pipeline.aggregates.user_modules import ProjectAggregate
-
-
-class Function(StrEnum):
-    """The aggregate functions (rule G1), by their names in SQL.
-
-    `variance` and `stddev` are of a sample, `percentile` interpolates like Spark's, `first` and
-    `last` order values by event time.
-    """
-
-    COUNT = "count"
-    COUNT_DISTINCT = "count_distinct"
-    SUM = "sum"
-    MIN = "min"
-    MAX = "max"
-    AVG = "avg"
-    VARIANCE = "variance"
-    VAR_POP = "var_pop"
-    STDDEV = "stddev"
-    STDDEV_POP = "stddev_pop"
-    FIRST = "first"
-    LAST = "last"
-    COLLECT_LIST = "collect_list"
-    PERCENTILE = "percentile"
-    MEDIAN = "median"
-
-
-_KEEP_TYPE = frozenset({Function.MIN, Function.MAX, Function.FIRST, Function.LAST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +49,7 @@ class Aggregate:
         arguments = [self.written or self.column]
         if self.percentage is not None:
             arguments.append(str(self.percentage))
-        call = f"{function_name(self.function)}({', '.join(arguments)})"
+        call = f"{self.function.name}({', '.join(arguments)})"
         if self.condition is not None:
             call += f" where {self.condition}"
         return call if self.over is None else f"{call} over {self.over}"
@@ -96,26 +68,16 @@ class Aggregate:
         Raises:
             ValueError: The function does not take such a column.
         """
-        function = self.function
-        if function is Function.COUNT:  # counts values of any type
-            return "bigint"
-        kind = self._orderable(column_type)
-        if isinstance(function, UserAggregate):
-            return function.result_type
-        if function is Function.COUNT_DISTINCT:
-            return "bigint"
-        if function in _KEEP_TYPE:
-            return column_type
-        if function is Function.COLLECT_LIST:
-            return f"array<{column_type}>"
-        if not kind.is_number:
-            raise self._refusal(column_type, "numbers: tinyint to bigint, float, double, decimal")
-        return _number_type(function, kind)
+        if not self.function.takes.fits(column_type):
+            raise ValueError(
+                f"{self}: column {(self.written or self.column)!r} is of type {column_type}; "
+                f"{self.function.name} takes {self.function.takes.value}"
+            )
+        return self.function.result_of(column_type)
 
     def may_overflow(self, result_type: str) -> bool:
         """Whether a result may not fit its type, for a result of this type (rule G2)."""
-        adds = self.function in (Function.SUM, Function.AVG)
-        return adds and result_type != "double"
+        return self.function.may_overflow and result_type != "double"
 
     def overflow(self, result_type: str, window: str | None = None) -> str:
         """Says that a result does not fit its type, and what to do (rule G2).
@@ -127,8 +89,7 @@ class Aggregate:
         fix = "make the column a decimal or a double"
         if result_type != "bigint":
             fix = "make the column a double"
-            added = 4 if self.function is Function.AVG else 0
-            if parse_type(result_type).scale > added:
+            if parse_type(result_type).scale > self.function.more_digits:
                 fix += ", or a decimal with fewer digits after the point"
         if window is None:
             return f"{self} overflows {result_type}: {fix}"
@@ -137,44 +98,6 @@ class Aggregate:
             f"(rule G2): {fix}"
         )
 
-    def _orderable(self, column_type: str) -> ColumnType:
-        taken = "types with an order: numbers, text, times, booleans, binary, structs of these"
-        try:
-            kind = parse_type(column_type)
-        except ValueError:
-            raise self._refusal(column_type, taken) from None
-        if not kind.is_orderable:
-            raise self._refusal(column_type, taken)
-        return kind
-
-    def _refusal(self, column_type: str, taken: str) -> ValueError:
-        return ValueError(
-            f"{self}: column {(self.written or self.column)!r} is of type {column_type}; "
-            f"{function_name(self.function)} takes {taken}"
-        )
-
-
-def _number_type(function: Function, kind: ColumnType) -> str:
-    """Returns the type of a sum, a mean or a variance; decimals grow as Spark's do."""
-    if function is Function.SUM and kind.is_integer:
-        return "bigint"
-    if kind.name == "decimal" and function is Function.SUM:
-        return _decimal(kind.precision + 10, kind.scale)
-    if kind.name == "decimal" and function is Function.AVG:
-        return _decimal(kind.precision + 4, kind.scale + 4)
-    return "double"
-
-
-def _decimal(precision: int, scale: int) -> str:
-    return f"decimal({min(MAX_DECIMAL_DIGITS, precision)},{min(MAX_DECIMAL_DIGITS, scale)})"
-
-
-def function_name(function: Function | UserAggregate) -> str:
-    """Returns the name of a function in texts and results."""
-    if isinstance(function, ProjectAggregate):
-        return function.reference
-    return "user_aggregate" if isinstance(function, UserAggregate) else function.value
-
 
 def check_percentage(function: Function | UserAggregate, percentage: float | None) -> None:
     """Checks that a percentile has a percentage from 0 to 1, and other functions have none.
@@ -182,11 +105,10 @@ def check_percentage(function: Function | UserAggregate, percentage: float | Non
     Raises:
         ValueError: The percentage does not fit; the message has it.
     """
-    if function is not Function.PERCENTILE:
+    if function.second != "percentage":
         if percentage is not None:
             raise ValueError(
-                f"percentage: {function_name(function)} takes none, not {percentage!r}; "
-                "leave it out"
+                f"percentage: {function.name} takes none, not {percentage!r}; leave it out"
             )
     elif isinstance(percentage, (list, tuple)):
         raise ValueError(

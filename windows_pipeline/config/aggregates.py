@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from windows_pipeline.aggregates import (
+    FUNCTIONS,
     Aggregate,
-    Function,
     ProjectAggregate,
     UserModules,
     parse_aggregate,
@@ -136,7 +136,7 @@ def bound(aggregates: Iterable[Aggregate], values: Mapping[str, str]) -> BoundAg
         if value.fails is not None:
             count = f"{_FAILED}{each.name}"
             added[f"{count}_record"] = f"CASE WHEN {value.fails} THEN TRUE END"
-            counts.append(Aggregate(count, Function.COUNT, f"{count}_record", over=each.over))
+            counts.append(Aggregate(count, FUNCTIONS["count"], f"{count}_record", over=each.over))
             failed[each.name] = count
     of_users = {each.name for each in wanted if isinstance(each.function, ProjectAggregate)}
     return BoundAggregates((*wanted, *counts), added, failed, frozenset(of_users))

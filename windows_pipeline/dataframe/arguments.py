@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregation
-from windows_pipeline.aggregates.functions import ColumnOrName
+from windows_pipeline.aggregates.aggregation import ColumnOrName
 
 OnError = Literal["raise", "null"]
 """What an aggregate that can't be computed does (rule G3)."""

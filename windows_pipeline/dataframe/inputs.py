@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Aggregation
-from windows_pipeline.aggregates.functions import ColumnOrName
+from windows_pipeline.aggregates.aggregation import ColumnOrName
 from windows_pipeline.dataframe.arguments import (
     NO_KEYS,
     column_of,

@@ -30,7 +30,8 @@ def aggregate(
 
     Args:
         function: count, count_distinct, sum, min, max, avg, variance, stddev (of a sample),
-            var_pop, stddev_pop, percentile(p) with p from 0 to 1, first, last, collect_list.
+            var_pop, stddev_pop, percentile(p) with p from 0 to 1, median, first, last,
+            collect_list.
         values: One column's, of one type; of decimals of one scale.
         times: Their event times, for first, last and collect_list.
         kind: The column's type, 'bigint' or 'decimal(38,0)', if a result may not fit its own;
@@ -174,4 +175,5 @@ _OF_VALUES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "stddev": lambda values: _root(_variance(values, 1)),
     "var_pop": lambda values: _variance(values, 0),
     "stddev_pop": lambda values: _root(_variance(values, 0)),
+    "median": lambda values: _percentile(values, 0.5),
 }
