@@ -23,13 +23,15 @@ class Aggregate:
         percentage: The fraction of a `percentile`, from 0 to 1; None for other functions.
         written: The user's text for the column or expression, where `column` is a name of the
             engine's.
+        by: The user's text for what decides which value is the result; `column` then has structs
+            of `value` and `by`, null where `by` is. None for functions without such an argument.
         condition: The user's text for a condition: `column` is null where it is not true.
         over: The name of the frame that holds the values, in windows of several frames.
         computed_as: The engine's column of the result, until the last select gives it `name`,
             which may be the name of another column of the engine; None for `name`.
 
     Raises:
-        ValueError: The percentage is out of range, or the function takes none.
+        ValueError: The second argument is missing, out of range, or the function takes none.
     """
 
     name: str
@@ -40,19 +42,27 @@ class Aggregate:
     condition: str | None = None
     over: str | None = None
     computed_as: str | None = None
+    by: str | None = None
 
     def __post_init__(self) -> None:
-        """Checks the percentage."""
-        check_percentage(self.function, self.percentage)
+        """Checks the second argument."""
+        check_second(self.function, self.percentage, self.by)
 
     def __str__(self) -> str:
         arguments = [self.written or self.column]
-        if self.percentage is not None:
-            arguments.append(str(self.percentage))
+        second = self.percentage if self.by is None else self.by
+        if second is not None:
+            arguments.append(str(second))
         call = f"{self.function.name}({', '.join(arguments)})"
         if self.condition is not None:
             call += f" where {self.condition}"
         return call if self.over is None else f"{call} over {self.over}"
+
+    @property
+    def texts(self) -> list[str]:
+        """The user's texts for expressions and for the condition."""
+        texts = (self.written, self.by, self.condition)
+        return [text for text in texts if text is not None and text != "*"]
 
     @property
     def result_column(self) -> str:
@@ -69,8 +79,9 @@ class Aggregate:
             ValueError: The function does not take such a column.
         """
         if not self.function.takes.fits(column_type):
+            columns = [self.written or self.column, *([] if self.by is None else [self.by])]
             raise ValueError(
-                f"{self}: column {(self.written or self.column)!r} is of type {column_type}; "
+                f"{self}: column {' and '.join(map(repr, columns))} is of type {column_type}; "
                 f"{self.function.name} takes {self.function.takes.value}"
             )
         return self.function.result_of(column_type)
@@ -99,12 +110,21 @@ class Aggregate:
         )
 
 
-def check_percentage(function: Function | UserAggregate, percentage: float | None) -> None:
-    """Checks that a percentile has a percentage from 0 to 1, and other functions have none.
+def check_second(
+    function: Function | UserAggregate, percentage: float | None, by: object | None
+) -> None:
+    """Checks that a function has the second argument that it takes: a percentage from 0 to 1, a by.
 
     Raises:
-        ValueError: The percentage does not fit; the message has it.
+        ValueError: The argument does not fit; the message has it.
     """
+    if function.second != "by" and by is not None:
+        raise ValueError(f"by: {function.name} takes none, not {by!r}; leave it out")
+    if function.second == "by" and by is None:
+        raise ValueError(
+            "by: is missing; write the column that decides which value is the result, as in "
+            f"{function.name}(value, by)"
+        )
     if function.second != "percentage":
         if percentage is not None:
             raise ValueError(

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
-from windows_pipeline.aggregates.aggregate import check_percentage
+from windows_pipeline.aggregates.aggregate import check_second
 from windows_pipeline.aggregates.function import Function
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
 
@@ -35,6 +35,7 @@ class Aggregation:
         percentage: The fraction of a `percentile`, from 0 to 1; None for other functions.
         name: The result's column; None for an aggregate that needs an `alias`.
         condition: SQL or an expression; the function sees records for which it is true.
+        by: What decides which value is the result; None for functions without such an argument.
     """
 
     function: Function | UserAggregate
@@ -42,10 +43,11 @@ class Aggregation:
     percentage: float | None = None
     name: str | None = None
     condition: ColumnOrName | None = None
+    by: ColumnOrName | None = None
 
     def __post_init__(self) -> None:
         """Checks the arguments."""
-        check_percentage(self.function, self.percentage)
+        check_second(self.function, self.percentage, self.by)
         if self.column is None and not self.function.counts_records:
             raise ValueError(
                 f"column: {self.function.name} needs a column, not None; pass the "
@@ -103,6 +105,11 @@ class Aggregation:
         return self.column if isinstance(self.column, str) else self.result_name
 
     @property
+    def written_by(self) -> str | None:
+        """The user's text for `by`; for an expression, the name of the result."""
+        return self.by if self.by is None or isinstance(self.by, str) else self.result_name
+
+    @property
     def result_name(self) -> str:
         """The name of the result's column.
 
@@ -132,19 +139,26 @@ def user_aggregate(column: ColumnOrName, aggregate: UserAggregate) -> Aggregatio
 
 
 def aggregation_of(
-    function: Function | UserAggregate, column: ColumnOrName, percentage: float | None = None
+    function: Function | UserAggregate,
+    column: ColumnOrName,
+    percentage: float | None = None,
+    by: ColumnOrName | None = None,
 ) -> Aggregation:
     """An aggregate of a column, named after it; without a name if it is an expression.
 
     Raises:
         ValueError: An argument is not what the function takes.
     """
-    if not _is_expression(column):
-        raise ValueError(f"column: {column!r} is not a column; pass a column's name, or a Column")
-    is_plain = isinstance(column, str) and _PLAIN_NAME.fullmatch(column) is not None
+    columns = {"column": column} if by is None else {"column": column, "by": by}
+    for argument, value in columns.items():
+        if not _is_expression(value):
+            raise ValueError(
+                f"{argument}: {value!r} is not a column; pass a column's name, or a Column"
+            )
+    are_plain = all(isinstance(c, str) and _PLAIN_NAME.fullmatch(c) for c in columns.values())
     suffix = "" if percentage is None else f"_{percentage}".replace(".", "_")
-    name = f"{function.name}_{column}{suffix}" if is_plain else None
-    return Aggregation(function, column, percentage, name)
+    name = "_".join([function.name, *map(str, columns.values())]) + suffix
+    return Aggregation(function, column, percentage, name if are_plain else None, by=by)
 
 
 def _is_expression(value: object) -> bool:

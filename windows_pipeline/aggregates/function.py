@@ -37,7 +37,8 @@ class Function:
         result_of: Returns the type of a result for the type of a column that the function takes,
             both as Spark writes them.
         takes: The types of columns that the function takes.
-        second: What the second argument is; None for a function of one argument.
+        second: What the second argument is: a percentage, or what decides which value is the
+            result; None for a function of one argument.
         synonyms: Other names by which the function may be called.
         other_names: Its names in other tools, in lower case and without underscores, so that
             errors can suggest the function.
@@ -50,7 +51,7 @@ class Function:
     name: str
     result_of: Callable[[str], str]
     takes: Takes = Takes.ORDERED
-    second: Literal["percentage"] | None = None
+    second: Literal["percentage", "by"] | None = None
     synonyms: tuple[str, ...] = ()
     other_names: tuple[str, ...] = ()
     may_overflow: bool = False
@@ -70,6 +71,12 @@ def bigint(_: str) -> str:
 def double(_: str) -> str:
     """The type of a result that is a double whatever the values are."""
     return "double"
+
+
+def value_type(column_type: str) -> str:
+    """The type of a result that is the value of one of the pairs in a column."""
+    value, _ = parse_type(column_type).fields
+    return str(value[1])
 
 
 def same_type(column_type: str) -> str:

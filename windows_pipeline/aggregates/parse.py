@@ -116,21 +116,28 @@ def _parsed(name: str, text: str, modules: UserModules, *, counts_rows: bool) ->
         if isinstance(function, UserAggregate):
             raise ValueError(_no_column(text, call.function, call.condition))
         raise ValueError(f"{text!r}: {_RECORD_COUNT}")
-    percentage = None
-    if len(call.arguments) > 1:
-        if function.second is None:
-            raise ValueError(
-                f"{text!r}: {function.name} takes one column; write "
-                f"'{function.name}({argument})', and a second aggregate for another column"
-            )
-        percentage = ", ".join(call.arguments[1:])
-    is_plain = call.condition is None and _NAME.fullmatch(argument) is not None
+    second = ", ".join(call.arguments[1:]) or None
+    if second is not None and function.second is None:
+        raise ValueError(
+            f"{text!r}: {function.name} takes one column; write "
+            f"'{function.name}({argument})', and a second aggregate for another column"
+        )
+    takes_by = function.second == "by"
+    if takes_by and len(call.arguments) > 2:
+        raise ValueError(
+            f"{text!r}: {function.name} takes two columns; write "
+            f"'{function.name}({argument}, {call.arguments[1]})'"
+        )
+    is_plain = not takes_by and call.condition is None and _NAME.fullmatch(argument) is not None
     column = argument if is_plain else f"{_VALUE}{name}"
     written = None if is_plain else argument or "*"
     try:
-        return Aggregate(name, function, column, _number(percentage), written, call.condition)
+        if takes_by:
+            return Aggregate(name, function, column, None, written, call.condition, by=second)
+        return Aggregate(name, function, column, _number(second), written, call.condition)
     except ValueError as error:
-        raise ValueError(f"{text!r}: {error}, as in 'percentile(column, 0.95)'") from None
+        example = "" if takes_by else ", as in 'percentile(column, 0.95)'"
+        raise ValueError(f"{text!r}: {error}{example}") from None
 
 
 def split_arguments(text: str) -> list[str]:

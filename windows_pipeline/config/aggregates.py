@@ -18,6 +18,7 @@ from windows_pipeline.alerts.rule_sql import (
     canonical,
     case_of,
     compile_value,
+    pair_of,
 )
 
 _FAILED = "_failed_"
@@ -72,6 +73,8 @@ def value_of(aggregate: Aggregate, columns: Mapping[str, str]) -> ValueSql:
     value = ValueSql("1", "bigint")
     if aggregate.written != "*":
         value = compile_value(str(aggregate.written), columns)
+    if aggregate.by is not None:
+        value = pair_of(value, compile_value(aggregate.by, columns))
     if aggregate.condition is None:
         return value
     condition = compile_value(aggregate.condition, columns)
@@ -146,16 +149,16 @@ def _canonical(aggregate: Aggregate) -> Aggregate:
     """The aggregate with texts that are the same for equal expressions."""
     if not is_computed(aggregate):
         return aggregate
-    written, condition = aggregate.written, aggregate.condition
     return replace(
         aggregate,
-        written=written if written == "*" else _readable(str(written)),
-        condition=condition if condition is None else _readable(condition),
+        written=_readable(aggregate.written),
+        by=_readable(aggregate.by),
+        condition=_readable(aggregate.condition),
     )
 
 
-def _readable(text: str) -> str:
+def _readable(text: str | None) -> str | None:
     try:
-        return canonical(text)
+        return text if text in (None, "*") else canonical(str(text))
     except RuleError:
         return text  # the check of the definition says what is wrong

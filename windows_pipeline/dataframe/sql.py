@@ -256,7 +256,7 @@ def _aggregate(text: str) -> Aggregation:
     if parsed.written == "*":
         return count().where(str(parsed.condition)).alias(name or "count")
     column = parsed.written or parsed.column
-    aggregation = aggregation_of(parsed.function, column, parsed.percentage)
+    aggregation = aggregation_of(parsed.function, column, parsed.percentage, parsed.by)
     if name is not None:
         aggregation = aggregation.alias(name)
     elif aggregation.name is None:
