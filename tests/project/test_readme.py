@@ -46,9 +46,14 @@ def test_it_has_the_aggregates_of_a_pipeline_with_the_types_that_they_take() -> 
             found[name] = types if taken == "any" else re.findall(r"`(\w+)`", taken)
     assert set(found) == set(FUNCTIONS)
     for name, taken in found.items():
-        made = parse_aggregate("x", f"{name}(a{', 0.5' if FUNCTIONS[name].second else ''})")
+        second = FUNCTIONS[name].second
+        made = parse_aggregate(
+            "x", f"{name}(a{ {'percentage': ', 0.5', 'by': ', b', None: ''}[second] })"
+        )
         for kind in types:
-            if kind in taken or kind.partition("(")[0] in taken:
+            if second == "by":
+                assert made.result_type(f"struct<value:{kind},by:{kind}>") == kind
+            elif kind in taken or kind.partition("(")[0] in taken:
                 made.result_type(kind)
             else:
                 with pytest.raises(ValueError, match="takes numbers"):

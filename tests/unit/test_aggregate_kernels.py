@@ -18,7 +18,9 @@ from tests.support.spark_cases import PROPERTY
 from tests.support.windowed import Timed, WindowedCase, one_window, swept, texts, windowed
 from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.aggregates.function import Takes
+from windows_pipeline.engine.preaggregation.partial_results import PARTIAL_RESULTS
 from windows_pipeline.kernels.aggregates.dispatch import (
+    KERNELS,
     aggregate_windows,
     event_time_bounds,
     parts_of,
@@ -97,9 +99,14 @@ def test_aggregates_by_order_are_those_of_the_windows_own_values(
     """Rules A6, B5 and G1: of any type, with nulls, equal times and partly late records."""
     case = data.draw(windowed(VALUES[kind])).as_type(kind)
     for name, function in FUNCTIONS.items():
-        if function.takes is not Takes.NUMBERS:
+        if function.takes in (Takes.ANY, Takes.ORDERED):
             found = case.aggregated(function, kind).to_pylist()
             assert texts(found) == texts([by_order(name, held) for held in case.held()])
+
+
+def test_each_layer_has_each_function() -> None:
+    assert KERNELS.keys() == FUNCTIONS.keys()
+    assert PARTIAL_RESULTS.keys() <= FUNCTIONS.keys()
 
 
 def interpolated(values: Sequence[Any], percentage: float) -> float | None:

@@ -24,10 +24,13 @@ from windows_pipeline.aggregates.column_type import ColumnType, parse_type
 TOTAL = UserAggregate(int, lambda acc, v: acc + v, lambda a, b: a + b, int, "bigint")
 
 
+SUFFIXES = {"percentage": "_0_95", "by": "_at", None: ""}
+
+
 def made(function: Function) -> Aggregation:
     """What the library's function of this name makes of a column."""
     name = function.name if hasattr(wp, function.name) else f"{function.name}_"
-    second = {"percentage": (0.95,), None: ()}[function.second]
+    second = {"percentage": (0.95,), "by": ("at",), None: ()}[function.second]
     aggregation = getattr(wp, name)("amount", *second)
     assert isinstance(aggregation, Aggregation)
     return aggregation
@@ -40,7 +43,7 @@ def made(function: Function) -> Aggregation:
         (count("*"), FUNCTIONS["count"], "count"),
         (user_aggregate("amount", TOTAL), TOTAL, "user_aggregate_amount"),
         *(
-            (made(each), each, f"{each.name}_amount{'_0_95' if each.second else ''}")
+            (made(each), each, f"{each.name}_amount{SUFFIXES[each.second]}")
             for each in FUNCTIONS.values()
         ),
     ],

@@ -257,7 +257,8 @@ def test_the_kernel_computes_each_aggregate_over_its_frames() -> None:
         frames=[(windows[name],) for name in frames],
         with_failed=True,
     )
-    columns = {"_computed_day": [0] * len(rows), "real": [0.0] * len(rows)}
+    columns: dict[str, list[Any]] = {"_computed_day": [0] * len(rows), "real": [0.0] * len(rows)}
+    columns |= {"counted": [None] * len(rows)}
     columns |= {"key": [row.key for row in rows], "whole": [row.values["whole"] for row in rows]}
     columns |= {"_event_time_ms": [row.time for row in rows]}
     columns |= {"arrival": [row.arrival for row in rows]}

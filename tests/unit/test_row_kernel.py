@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.oracle.aggregates import aggregate
 from tests.support.oracle.rows import CountBlock, Row, RowDefinition, RowsAround, Session, window_of
 from tests.support.row_cases import DEFINITIONS, batches_of_rows, row_lists, window_of_definition
-from tests.support.spark_cases import PROPERTY, texts
+from tests.support.spark_cases import PAIRS, PROPERTY, aggregates_of, calls_on, texts
 from windows_pipeline.aggregates import FUNCTIONS, Aggregate, UserAggregate
 from windows_pipeline.engine.record_shards import ROWS_BEFORE
 from windows_pipeline.engine.row_kernel import GROUP_ROWS, NUMBER, RowKernel
@@ -29,11 +29,12 @@ JOINED = UserAggregate(
     result=lambda values: ",".join(map(str, values)),
     result_type="string",
 )
-OF_ALL = [
-    Aggregate(f"{function.name}_{column}", function, column, 0.3 if function.second else None)
-    for function in FUNCTIONS.values()
-    for column in ("whole", "real")
-] + [Aggregate("joined", JOINED, "whole")]
+CALLS = {
+    f"{call}_{column}": (call, column)
+    for column, kind in {"whole": "bigint", "real": "double", "counted": PAIRS["counted"]}.items()
+    for call in calls_on(kind)
+}
+OF_ALL = [*aggregates_of(CALLS), Aggregate("joined", JOINED, "whole")]
 
 
 def run(
@@ -60,9 +61,8 @@ def expected(row: Row, rows: list[Row], definition: RowDefinition) -> dict[str, 
         "_window_start_ms": held.start,
         "_window_end_ms": held.end,
     }
-    for one in OF_ALL[:-1]:
-        function = one.function.name + ("(0.3)" if one.function.second else "")
-        answer[one.name] = aggregate(function, [r.values[one.column] for r in held.rows], times)
+    for name, (call, column) in CALLS.items():
+        answer[name] = aggregate(call, [r.values[column] for r in held.rows], times)
     in_order = aggregate("collect_list", [r.values["whole"] for r in held.rows], times)
     return answer | {"joined": ",".join(map(str, in_order))}
 

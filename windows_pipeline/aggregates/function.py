@@ -16,6 +16,7 @@ class Takes(Enum):
     ANY = "any type"
     ORDERED = "types with an order: numbers, text, times, booleans, binary, structs of these"
     NUMBERS = "numbers: tinyint to bigint, float, double, decimal"
+    PAIRS = "a value and what it goes by, both of types with an order"
 
     def fits(self, column_type: str) -> bool:
         """Whether a column's type, as Spark writes it, is one of these."""
@@ -25,6 +26,8 @@ class Takes(Enum):
             kind = parse_type(column_type)
         except ValueError:
             return False
+        if self is Takes.PAIRS:
+            return [name for name, _ in kind.fields] == ["value", "by"] and kind.is_orderable
         return kind.is_number if self is Takes.NUMBERS else kind.is_orderable
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 Number = int | float
-Value = bool | int | float | Decimal | str | date | datetime
+Value = bool | int | float | Decimal | str | date | datetime | dict[str, Any]
 
 LARGEST_DECIMAL_SCALE = 38
 _LARGEST_BIGINT = 2**63 - 1
