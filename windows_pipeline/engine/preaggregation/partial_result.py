@@ -18,6 +18,8 @@ RECORDS = "_slice_records"
 FIRST_MS = "_event_time_ms"
 LAST_MS = "_slice_last_ms"
 
+Combine = Callable[[Aggregate, pa.Array, WindowedRecords], pa.Array]
+
 
 @dataclass(frozen=True)
 class ShortResult:
@@ -37,7 +39,7 @@ class ShortResult:
 
     state: Callable[[str, T.DataType], Column]
     of_records: Callable[[pa.Array, np.ndarray, pa.DataType], pa.Array]
-    combine: Callable[[Aggregate, pa.Array, WindowedRecords], pa.Array]
+    combine: Combine
     same_in_spark: tuple[type[T.DataType], ...] = ()
     adds_numbers: bool = False
     adds_squares: bool = False

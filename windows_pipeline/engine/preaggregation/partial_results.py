@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.preaggregation.partial_result import (
     FIRST_MS,
+    Combine,
     DistinctValues,
     ShortResult,
     field_of,
@@ -75,6 +76,15 @@ def _extreme_result(*, smallest: bool) -> ShortResult:
     return ShortResult(state, lambda values, _, __: values, combine, same_in_spark=_SIMPLE)
 
 
+def _value_of_extreme(*, smallest: bool) -> Combine:
+    """The value in the smallest or largest of structs."""
+
+    def combine(aggregate: Aggregate, states: pa.Array, records: WindowedRecords) -> pa.Array:
+        return field_of(extreme(aggregate, plain(states), records, smallest=smallest), _VALUE)
+
+    return combine
+
+
 def _end_result(*, first: bool) -> ShortResult:
     """The first or last value with its event time."""
 
@@ -88,10 +98,7 @@ def _end_result(*, first: bool) -> ShortResult:
         fields = {_TIME_MS: pa.array(time_ms), _VALUE: values}
         return structs_of(fields, kind, is_valid(values))
 
-    def combine(aggregate: Aggregate, states: pa.Array, records: WindowedRecords) -> pa.Array:
-        return field_of(extreme(aggregate, plain(states), records, smallest=first), _VALUE)
-
-    return ShortResult(state, of_records, combine)
+    return ShortResult(state, of_records, _value_of_extreme(smallest=first))
 
 
 def _distinct_counts(
