@@ -73,13 +73,7 @@ def combine_slices(aggregate: Aggregate, slices: pa.Table, records: WindowedReco
 
 
 def combine_states(aggregate: Aggregate, states: pa.Array, records: WindowedRecords) -> pa.Array:
-    """Computes an aggregate of each window from partial aggregates; see `combine_slices`.
-
-    Args:
-        aggregate: What to compute: one that `has_short_states`.
-        states: The partial aggregate of each slice.
-        records: See `combine_slices`.
-    """
+    """As `combine_slices`, from the slices' partial results, which must be short ones."""
     return short_result_of(aggregate).combine(aggregate, states, records)
 
 
