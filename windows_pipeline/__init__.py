@@ -25,7 +25,7 @@ from windows_pipeline import flip11
 from windows_pipeline.aggregates import Aggregation, UserAggregate
 from windows_pipeline.aggregates.aggregation import user_aggregate
 from windows_pipeline.aggregates.counts import count, count_distinct
-from windows_pipeline.aggregates.extremes import first, last, max_, min_
+from windows_pipeline.aggregates.extremes import first, last, max_, max_by, min_, min_by
 from windows_pipeline.aggregates.lists import collect_list
 from windows_pipeline.aggregates.percentiles import median, percentile
 from windows_pipeline.aggregates.sums import avg, sum_
@@ -84,8 +84,10 @@ __all__ = [
     "flip11",
     "last",
     "max_",
+    "max_by",
     "median",
     "min_",
+    "min_by",
     "percentile",
     "sql",
     "stddev",

@@ -101,6 +101,24 @@ def _end_result(*, first: bool) -> ShortResult:
     return ShortResult(state, of_records, _value_of_extreme(smallest=first))
 
 
+def _result_by_another(*, smallest: bool) -> ShortResult:
+    """The value with the smallest or largest `by`, with that and the event time."""
+    sign = 1 if smallest else -1  # of equal ones the first
+
+    def state(column: str, _: T.DataType) -> Column:
+        pair, time_ms = F.col(column), F.col(FIRST_MS) * F.lit(sign)
+        ranked = F.struct(pair["by"], time_ms.alias(_TIME_MS), pair["value"])
+        known = F.when(pair.isNotNull(), ranked)
+        return F.min(known) if smallest else F.max(known)
+
+    def of_records(pairs: pa.Array, time_ms: np.ndarray, kind: pa.DataType) -> pa.Array:
+        value, by = pairs.flatten()
+        fields = {"by": by, _TIME_MS: pa.array(time_ms * sign), _VALUE: value}
+        return structs_of(fields, kind, is_valid(pairs))
+
+    return ShortResult(state, of_records, _value_of_extreme(smallest=smallest))
+
+
 def _distinct_counts(
     aggregate: Aggregate, values: pa.Array, _: np.ndarray, records: WindowedRecords
 ) -> pa.Array:
@@ -116,6 +134,8 @@ PARTIAL_RESULTS: Mapping[str, ShortResult | DistinctValues] = {
     "max": _extreme_result(smallest=False),
     "first": _end_result(first=True),
     "last": _end_result(first=False),
+    "min_by": _result_by_another(smallest=True),
+    "max_by": _result_by_another(smallest=False),
     **dict.fromkeys(VARIANCES, partial_variance()),
     **dict.fromkeys(("percentile", "median"), DistinctValues(percentiles)),
 }

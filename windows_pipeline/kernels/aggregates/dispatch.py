@@ -126,6 +126,19 @@ def _at_an_end(
     return _taken(values, found)
 
 
+def _decided_by_another(
+    _: Aggregate, pairs: pa.Array, records: WindowedRecords, *, smallest: bool
+) -> pa.Array:
+    """The value of the record with the smallest or largest `by`, of equal ones of the first."""
+    value, by = pairs.flatten()
+    from_first = records.time_ms if smallest else -records.time_ms
+    order = np.lexsort((value_codes(value), is_valid(value), from_first, value_codes(by)))
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    found = running_largest(records.windows, ~ranks if smallest else ranks, is_valid(pairs))
+    return _taken(value, found)
+
+
 def _lists(_: Aggregate, values: pa.Array, records: WindowedRecords) -> pa.Array:
     positions = _positions(values, records)
     offsets, listed = running_lists(records.windows, positions, is_valid(values))
@@ -176,6 +189,8 @@ KERNELS: Mapping[str, Kernel] = {
     "max": partial(extreme, smallest=False),
     "first": partial(_at_an_end, first=True),
     "last": partial(_at_an_end, first=False),
+    "min_by": partial(_decided_by_another, smallest=True),
+    "max_by": partial(_decided_by_another, smallest=False),
     **dict.fromkeys(VARIANCES, variance_of),
     "collect_list": _lists,
     **dict.fromkeys(("percentile", "median"), _percentiles_of_records),
