@@ -10,10 +10,12 @@ import pytest
 from pyspark.sql.connect import functions as F  # whose columns need no session
 
 import windows_pipeline as wp
+from tests.support.spark_cases import aggregate_of
 from windows_pipeline import (
     Aggregation,
     UserAggregate,
     count,
+    min_by,
     percentile,
     sum_,
     user_aggregate,
@@ -86,6 +88,8 @@ def test_an_expression_needs_an_alias() -> None:
     [
         (lambda: sum_(None), "column: None is not a column; pass a column's name, or a Column"),  # type: ignore[arg-type]
         (lambda: Aggregation(FUNCTIONS["sum"]), "column: sum needs a column, not None; pass"),
+        (lambda: Aggregate("x", FUNCTIONS["sum"], "a", by="b"), "by: sum takes none, not 'b'"),
+        (lambda: min_by("a", 5), "by: 5 is not a column; pass a column's name, or a Column"),  # type: ignore[arg-type]
         (lambda: percentile("a", 95), "percentage: 95 is not from 0 to 1"),
         (lambda: percentile("a", "0.5"), "percentage: '0.5' is not a number"),  # type: ignore[arg-type]
         (
@@ -169,13 +173,17 @@ def test_a_type_must_be_supported(text: str) -> None:
         (FUNCTIONS["first"], "struct<a:int>", "struct<a:int>"),
         (FUNCTIONS["collect_list"], "decimal(3,1)", "array<decimal(3,1)>"),
         (TOTAL, "string", "bigint"),
+        *(
+            (FUNCTIONS["max_by"], f"struct<value:{kind},by:string>", kind)
+            for kind in ("decimal(3,1)", "struct<a:int,b:timestamp>")
+        ),
     ],
 )
 def test_result_type(
     function: Function | UserAggregate, column_type: str, result_type: str
 ) -> None:
     """Rules G1 and G2."""
-    assert Aggregate("x", function, "a").result_type(column_type) == result_type
+    assert aggregate_of("x", function, "a").result_type(column_type) == result_type
 
 
 @pytest.mark.parametrize(
@@ -186,15 +194,16 @@ def test_result_type(
         (FUNCTIONS["count_distinct"], "struct<a:array<int>>", "count_distinct takes types with an"),
         (FUNCTIONS["first"], "map<string,int>", "first takes types with an order"),
         (TOTAL, "variant", "user_aggregate takes types with an order"),
+        (FUNCTIONS["min_by"], "struct<value:int,by:map<int,int>>", "min_by takes a value and what"),
     ],
 )
 def test_a_column_must_have_a_type_that_the_function_takes(
     function: Function | UserAggregate, column_type: str, takes: str
 ) -> None:
     """The error comes when the query is planned, not in a worker."""
-    message = rf"\(a\): column 'a' is of type {column_type}; {takes}"
+    message = rf"'a'( and 'by')? is of type {column_type}; {takes}"
     with pytest.raises(ValueError, match=message):
-        Aggregate("x", function, "a").result_type(column_type)
+        aggregate_of("x", function, "a").result_type(column_type)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +222,10 @@ def test_a_column_must_have_a_type_that_the_function_takes(
         (
             "max(a) where b = ')' and c in (1, 2)",
             Aggregate("x", FUNCTIONS["max"], "_value_x", None, "a", "b = ')' and c in (1, 2)"),
+        ),
+        (
+            "min_by(a, b + 1) where c",
+            Aggregate("x", FUNCTIONS["min_by"], "_value_x", None, "a", "c", by="b + 1"),
         ),
         (
             "count(*) WHERE b",
@@ -247,6 +260,9 @@ def test_a_count_of_some_records_names_no_column() -> None:
             "percentile(a, array(0.5, 0.9))",
             r"^'percentile.a, array.*: percentage: 'array.0.5, 0.9.' is not a number; .* as in 'pe",
         ),
+        ("min_by(a)", r"by: is missing; write the column that .* as in min_by\(value, by\)"),
+        ("max_by(a, b, c)", r"max_by takes two columns; write 'max_by\(a, b\)'"),
+        ("argmax(a, b)", "unknown aggregate 'argmax'; did you mean 'max_by'"),
         ("avg(a, 0.5)", "avg takes one column; write 'avg\\(a\\)'"),
     ],
 )
