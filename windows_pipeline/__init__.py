@@ -22,26 +22,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from windows_pipeline import flip11
-from windows_pipeline.aggregates import (
-    Aggregation,
-    UserAggregate,
-    avg,
-    collect_list,
-    count,
-    count_distinct,
-    first,
-    last,
-    max_,
-    median,
-    min_,
-    percentile,
-    stddev,
-    stddev_pop,
-    sum_,
-    user_aggregate,
-    var_pop,
-    variance,
-)
+from windows_pipeline.aggregates import Aggregation, UserAggregate
+from windows_pipeline.aggregates.aggregation import user_aggregate
+from windows_pipeline.aggregates.counts import count, count_distinct
+from windows_pipeline.aggregates.extremes import first, last, max_, max_by, min_, min_by
+from windows_pipeline.aggregates.lists import collect_list
+from windows_pipeline.aggregates.percentiles import median, percentile
+from windows_pipeline.aggregates.sums import avg, sum_
+from windows_pipeline.aggregates.variances import stddev, stddev_pop, var_pop, variance
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,
@@ -96,8 +84,10 @@ __all__ = [
     "flip11",
     "last",
     "max_",
+    "max_by",
     "median",
     "min_",
+    "min_by",
     "percentile",
     "sql",
     "stddev",

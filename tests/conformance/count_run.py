@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from tests.conformance.cases import Case
 from tests.conformance.count_cases import ANSWERS, Update, sorted_updates
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.engine.counts import evaluate_counts
 from windows_pipeline.windows.count_windows import CountWindows
 
@@ -46,7 +46,7 @@ def answer_counts(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, C
         for record in cases[day // len(ANSWERS)].records
     ]
     records = spark.createDataFrame(rows, "_computed_day int, key string, offset bigint")
-    offsets = Aggregate("offsets", Function.COLLECT_LIST, "offset")
+    offsets = Aggregate("offsets", FUNCTIONS["collect_list"], "offset")
     for row in evaluate_counts(records, computed_days, ["key"], [offsets]).collect():
         number, index = divmod(row["_computed_day"], len(ANSWERS))
         update = Update(row.last_offset, row.key, tuple(sorted(row.offsets)))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.engine.firings.kernel import FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.windows import SessionWindows, TimeWindows
@@ -17,7 +17,7 @@ from windows_pipeline.windows.firing.triggers import Trigger
 
 FIELD = "firings"
 """The field that only cases of firings have."""
-_OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "value")
+_OFFSETS = Aggregate("offsets", FUNCTIONS["collect_list"], "value")
 
 
 class CaseFiring(NamedTuple):

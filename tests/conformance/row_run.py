@@ -8,11 +8,11 @@ from pyspark.sql import SparkSession
 
 from tests.conformance.cases import Case
 from tests.conformance.row_cases import RowAnswer
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.windows.frames.row_windows import RowWindow
 
-_OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "offset")
+_OFFSETS = Aggregate("offsets", FUNCTIONS["collect_list"], "offset")
 
 
 def answer_rows(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, list[RowAnswer]]:

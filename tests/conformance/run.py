@@ -14,14 +14,14 @@ from tests.conformance.count_run import CountAnswers, answer_counts
 from tests.conformance.firing_cases import FiringCase, firing_differences
 from tests.conformance.row_cases import RowAnswer
 from tests.conformance.row_run import answer_rows
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.engine.windows import evaluate_windows, late
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.assign import Reason, assign
 from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.windows import SessionWindows, WindowSpec
 
-_OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "offset")
+_OFFSETS = Aggregate("offsets", FUNCTIONS["collect_list"], "offset")
 _ARRIVAL = ["partition", "offset"]
 _END_OF_TIME_MS = -NEVER_MS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import KINDS, Case, read_cases
-from windows_pipeline.aggregates import Function, parse_aggregate
+from windows_pipeline.aggregates import FUNCTIONS, parse_aggregate
 from windows_pipeline.checks.notification_rules import notification_checks
 from windows_pipeline.checks.table_rules import (
     accounting_checks,
@@ -44,11 +44,16 @@ def test_it_has_the_aggregates_of_a_pipeline_with_the_types_that_they_take() -> 
     for names, taken in re.findall(r"\| (`.*) \| (.*) \|", table):
         for name in re.findall(r"`(\w+)", names):
             found[name] = types if taken == "any" else re.findall(r"`(\w+)`", taken)
-    assert set(found) == set(Function)
+    assert set(found) == set(FUNCTIONS)
     for name, taken in found.items():
-        made = parse_aggregate("x", f"{name}(a{', 0.5' if name == 'percentile' else ''})")
+        second = FUNCTIONS[name].second
+        made = parse_aggregate(
+            "x", f"{name}(a{ {'percentage': ', 0.5', 'by': ', b', None: ''}[second] })"
+        )
         for kind in types:
-            if kind in taken or kind.partition("(")[0] in taken:
+            if second == "by":
+                assert made.result_type(f"struct<value:{kind},by:{kind}>") == kind
+            elif kind in taken or kind.partition("(")[0] in taken:
                 made.result_type(kind)
             else:
                 with pytest.raises(ValueError, match="takes numbers"):

@@ -14,8 +14,8 @@ import windows_pipeline as wp
 from tests.support.oracle.firings import Firing, Key, Policy
 from tests.support.oracle.firings import firings as oracle_firings
 from tests.support.spark_cases import SHORT_SHARDS
-from windows_pipeline import SessionWindows, SlidingWindows, TimeWindows, count, sum_
-from windows_pipeline.aggregates import Aggregate, Function, collect_list
+from windows_pipeline import SessionWindows, SlidingWindows, TimeWindows, collect_list, count, sum_
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.dataframe.windowed import Windowed
 from windows_pipeline.engine.firings.kernel import FiringSpec
 from windows_pipeline.engine.firings.plan import fire
@@ -247,7 +247,7 @@ def test_firings_in_time_shards_are_those_of_whole_keys(
     length_ms = shard_length_ms(windows, SHORT_SHARDS)
     assert length_ms is not None
     assert in_time_shards(came, windows, length_ms).select(TIME_SHARD).distinct().count() > 3
-    listed = Aggregate("listed", Function.COLLECT_LIST, "at")
+    listed = Aggregate("listed", FUNCTIONS["collect_list"], "at")
     targets = {0: FiringSpec(windows, trigger)}
 
     def fired(records: DataFrame, shard_ms: int | None) -> list[tuple[Any, ...]]:

@@ -12,9 +12,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.support.spark_cases import SHORT_SHARDS
-from windows_pipeline.aggregates import parse_aggregate
+from tests.support.spark_cases import PAIRS, SHORT_SHARDS, aggregate_of
+from windows_pipeline.aggregates import FUNCTIONS, parse_aggregate
+from windows_pipeline.aggregates.function import Takes
 from windows_pipeline.checks.window_rules import recount_windows
+from windows_pipeline.engine.preaggregation.partial_result import ShortResult
+from windows_pipeline.engine.preaggregation.partial_results import PARTIAL_RESULTS
 from windows_pipeline.engine.record_shards import (
     cuts_by,
     in_record_shards,
@@ -103,15 +106,18 @@ OF_RUNNING = [
         "sum(wild)",
         "avg(wild)",
         "var_pop(wild)",
-        "min(wild)",
         "sum(huge)",
         "avg(huge)",
         "variance(huge)",
-        "min(whole)",
-        "max(word)",
-        "first(whole)",
-        "last(real)",
     )
+]
+OF_RUNNING += [
+    aggregate_of(f"{function.name}_{column}", function, column)
+    for column, kind in {"whole": "bigint", "wild": "double", "pair": PAIRS["pair"]}.items()
+    for function in FUNCTIONS.values()
+    if function.takes in (Takes.ORDERED, Takes.PAIRS)
+    and (function.second == "by") == (column == "pair")
+    and isinstance(PARTIAL_RESULTS.get(function.name), ShortResult)
 ]
 WHOLE: dict[str, RowWindow] = {"all to come": rows(0, None)}
 
@@ -166,6 +172,10 @@ def records(spark: SparkSession) -> DataFrame:
             "event_time": F.timestamp_millis("_event_time_ms"),
             "record_arrival_unit": F.col("arrival_unit"),
             "_is_new": F.col("whole") % 2 == 0,
+            "pair": F.when(
+                F.col("wild").isNotNull(),
+                F.struct(F.col("word").alias("value"), F.col("wild").alias("by")),
+            ),
         }
     ).persist()
 

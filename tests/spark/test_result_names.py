@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 import windows_pipeline as wp
 from windows_pipeline import TimeWindows, Trigger, count
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.dataframe.names import (
     quoted,
     require_apart,
@@ -17,7 +17,7 @@ from windows_pipeline.dataframe.names import (
 )
 from windows_pipeline.flip11 import SlideRows, Tumble, rows
 
-TOTAL = Aggregate("total", Function.SUM, "value_0_0", written="amount")
+TOTAL = Aggregate("total", FUNCTIONS["sum"], "value_0_0", written="amount")
 
 
 def test_a_key_that_is_named_twice_is_to_be_named_once() -> None:

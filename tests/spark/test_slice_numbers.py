@@ -20,12 +20,13 @@ from pyspark.sql import functions as F
 from tests.support.oracle.aggregates import aggregate as of_oracle
 from tests.support.spark_cases import PROPERTY
 from tests.support.windowed import WindowedCase, one_window, texts, windowed
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.engine.preaggregation.combine import (
     MAX_SLICE_RECORDS,
     combine_slices,
     record_count_of_slices,
 )
+from windows_pipeline.engine.preaggregation.partial_result import RECORDS
 from windows_pipeline.engine.preaggregation.slice_numbers import (
     LIMB_BITS,
     limbs_of_integer,
@@ -36,7 +37,6 @@ from windows_pipeline.engine.preaggregation.slice_numbers import (
     square_of,
     wholes_of_decimal,
 )
-from windows_pipeline.engine.preaggregation.slices import RECORDS
 from windows_pipeline.kernels.aggregates.running import running_sum_of_multiples
 
 LOWEST_POWER, HIGHEST_POWER = -1074, 960
@@ -170,8 +170,8 @@ def test_distinct_counts_and_percentiles_weigh_values_by_their_records(
         for rows in case.held()
     ]
     for one, function in (
-        (Aggregate("result", Function.COUNT_DISTINCT, "value"), "count_distinct"),
-        (Aggregate("result", Function.PERCENTILE, "value", which), f"percentile({which})"),
+        (Aggregate("result", FUNCTIONS["count_distinct"], "value"), "count_distinct"),
+        (Aggregate("result", FUNCTIONS["percentile"], "value", which), f"percentile({which})"),
     ):
         wanted = [of_oracle(function, values) for values in held]
         assert texts(combine_slices(one, slices, case.records).to_pylist()) == texts(wanted)

@@ -23,12 +23,16 @@ from windows_pipeline import (
     last,
     max_,
     median,
-    min_,
     percentile,
     stddev_pop,
     sum_,
     variance,
 )
+from windows_pipeline.aggregates import FUNCTIONS
+from windows_pipeline.aggregates.aggregation import aggregation_of
+from windows_pipeline.aggregates.function import Takes
+from windows_pipeline.engine.preaggregation.partial_result import ShortResult
+from windows_pipeline.engine.preaggregation.partial_results import PARTIAL_RESULTS
 
 SCHEMA = (
     "at bigint, source string, key string, ms bigint, whole bigint, small int, "
@@ -46,9 +50,17 @@ MERGED = [
     sum_("price"),
     avg("price"),
     *(
-        of(column)
-        for of in (min_, max_, first, last)
+        aggregation_of(function, column)
+        for function in FUNCTIONS.values()
+        if function.takes is Takes.ORDERED
+        and isinstance(PARTIAL_RESULTS.get(function.name), ShortResult)
         for column in ("whole", "price", "real", "name", "part")
+    ),
+    *(
+        aggregation_of(function, column, by=by)
+        for function in FUNCTIONS.values()
+        if function.second == "by"
+        for column, by in {"name": "small", "part": "real", "price": "part"}.items()
     ),
     sum_("whole").where("small > 0").alias("some"),
     *(of(column) for of in (sum_, avg) for column in ("large", "narrow")),

@@ -114,6 +114,20 @@ def test_forward_windows_are_those_of_the_dataframe(spark: SparkSession, events:
     assert sorted(map(repr, rows)) == sorted(map(repr, expected.collect()))
 
 
+def test_an_aggregate_may_have_two_columns(spark: SparkSession, events: DataFrame) -> None:
+    """Rule G1: of equal users the first record to arrive decides."""
+    del events
+    found = wp.sql(
+        spark,
+        "SELECT * FROM count_windows(TABLE(events), order_col => 'at', size => 4, aggregates => "
+        "'min_by(at, amount % 5) AS least, max_by(at, user), "
+        "min_by(user, amount) where at % 4 > 0 AS second')",
+    )
+    rows = sorted(tuple(row[name] for name in found.columns[-3:]) for row in found.collect())
+    assert found.columns[-3:] == ["least", "max_by_at_user", "second"]
+    assert rows == [(0, 1, "b"), (5, 5, "b"), (10, 9, "b")]
+
+
 @pytest.mark.parametrize(
     ("call", "columns"),
     [

@@ -20,29 +20,23 @@ from tests.support.oracle.windows import (
     close_time_after,
 )
 from tests.support.radix_batches import cut_up
-from tests.support.spark_cases import aggregates_of, rows_of, spec_of, window_row
+from tests.support.spark_cases import PAIRS, aggregates_of, calls_on, rows_of, spec_of, window_row
 from tests.support.strategies import ArrivalsOf
 from windows_pipeline.engine.window_kernel import LateKernel, WindowKernel
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import ComputedDay
 
-OF_ANY = ("count", "count_distinct", "min", "max", "first", "last", "collect_list")
-OF_NUMBERS = (
-    "sum",
-    "avg",
-    "variance",
-    "stddev",
-    "var_pop",
-    "stddev_pop",
-    "percentile(0.0)",
-    "percentile(0.3)",
-    "percentile(0.5)",
-    "percentile(0.95)",
-)
+_COLUMNS = {
+    "whole": "bigint",
+    "real": "double",
+    "amount": "decimal(20,2)",
+    "name": "string",
+    "pair": PAIRS["pair"],
+}
 EVERY_AGGREGATE: Aggregates = {
-    f"{function} of {column}": (function, column)
-    for column in ("whole", "real", "amount", "name")
-    for function in (OF_ANY if column == "name" else (*OF_ANY, *OF_NUMBERS))
+    f"{call} of {column}": (call, column)
+    for column, kind in _COLUMNS.items()
+    for call in calls_on(kind, ("(0.0)", "(0.3)", "(0.5)", "(0.95)"))
 }
 """Each aggregate of each column that `strategies.arrivals_of` makes."""
 
@@ -250,6 +244,7 @@ def _schema(keys: Keys) -> pa.Schema:
         "real": pa.float64(),
         "amount": pa.decimal128(20, 2),
         "name": pa.string(),
+        "pair": pa.struct([("value", pa.string()), ("by", pa.float64())]),
     }
     return pa.schema(list(columns.items()))
 

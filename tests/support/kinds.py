@@ -44,8 +44,10 @@ EXPRESSIONS: dict[str, tuple[str, str | Computed]] = {
     "many": ("count", Computed(None, (">", "whole", 3))),
     "weighed": ("sum", Computed(("*", ("+", "whole", 1), ("neg", "whole")), (">", "whole", 2))),
     "apart": ("max", Computed(("abs", ("-", "whole", 4)))),
+    "nearest": ("min_by", Computed("whole", by=("abs", ("-", "whole", 4)))),
+    "dearest": ("max_by", Computed(("neg", "whole"), (">", "whole", 2), by="amount")),
 }
-"""Aggregates with conditions and expressions."""
+"""Aggregates with conditions, expressions and a second column."""
 AGGREGATES: dict[str, dict[str, tuple[str, str | Computed]]] = {
     "hops": {
         "total": ("sum", "whole"),

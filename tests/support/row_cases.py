@@ -18,6 +18,10 @@ from tests.support.oracle.rows import (
     TumblingBlock,
 )
 from tests.support.radix_batches import with_sort_key
+from tests.support.spark_cases import PAIRS
+from tests.support.strategies import pair
+from windows_pipeline.aggregates.column_type import parse_type
+from windows_pipeline.kernels.arrow_types import arrow_type
 from windows_pipeline.windows.frames.bounds import FrameUnit
 from windows_pipeline.windows.frames.row_windows import (
     RowWindow,
@@ -34,6 +38,7 @@ SCHEMA = pa.schema(
         ("arrival", pa.int64()),
         ("whole", pa.int64()),
         ("real", pa.float64()),
+        ("counted", arrow_type(parse_type(PAIRS["counted"]))),
     ]
 )
 
@@ -85,7 +90,7 @@ def row_lists(draw: st.DrawFn) -> list[Row]:
     )
     arrivals = draw(st.permutations(range(len(rows))))
     return [
-        Row(key, time, arrival, {"whole": w, "real": r})
+        Row(key, time, arrival, {"whole": w, "real": r, "counted": pair(w, w and w % 2)})
         for (key, time, w, r), arrival in zip(rows, arrivals, strict=True)
     ]
 

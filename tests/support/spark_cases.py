@@ -28,7 +28,7 @@ from tests.support.oracle.windows import (
 )
 from tests.support.radix_batches import cut_up
 from tests.support.strategies import Arrivals
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate, Function, UserAggregate
 from windows_pipeline.arrival.watermark import (
     ArrivalUnit,
     LogRow,
@@ -73,11 +73,12 @@ _SAMPLE = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-FUNCTIONS = (Function.COUNT, Function.SUM, Function.MIN, Function.MAX, Function.AVG)
+PAIRS = {"pair": "struct<value:string,by:double>", "counted": "struct<value:bigint,by:bigint>"}
+"""The types of columns that functions of two columns take."""
 
 EVERY_FUNCTION: Aggregates = {
-    f"{function}_{column}": (function.value, column)
-    for function in FUNCTIONS
+    f"{function}_{column}": (function, column)
+    for function in ("count", "sum", "min", "max", "avg")
     for column in ("whole", "real")
 }
 """Each aggregate of the integers and of the doubles that `strategies.arrivals` makes."""
@@ -133,18 +134,32 @@ def spec_of(definition: Definition) -> WindowSpec:
             return SessionWindows(gap_ms, grace_ms)
 
 
+def calls_on(kind: str, percentages: Sequence[str] = ("(0.3)",)) -> list[str]:
+    """Each function that takes a column of a type, as the oracle calls it; of pairs, no other."""
+    return [
+        function.name + second
+        for function in FUNCTIONS.values()
+        if function.takes.fits(kind) and (function.second == "by") == (kind in PAIRS.values())
+        for second in (percentages if function.second == "percentage" else ("",))
+    ]
+
+
 def aggregates_of(aggregates: Aggregates) -> list[Aggregate]:
-    """The engine's form of aggregates; the percentile at 0.5 is the median."""
+    """The engine's form of aggregates."""
     return [_aggregate(name, *what) for name, what in aggregates.items()]
 
 
 def _aggregate(name: str, function: str, column: str) -> Aggregate:
-    if not function.startswith("percentile("):
-        return Aggregate(name, Function(function), column)
-    percentage = float(function.removeprefix("percentile(").removesuffix(")"))
-    if percentage == 0.5:
-        return Aggregate(name, Function.MEDIAN, column)
-    return Aggregate(name, Function.PERCENTILE, column, percentage)
+    called, _, percentage = function.removesuffix(")").partition("(")
+    return aggregate_of(name, FUNCTIONS[called], column, float(percentage) if percentage else None)
+
+
+def aggregate_of(
+    name: str, function: Function | UserAggregate, column: str, percentage: float | None = None
+) -> Aggregate:
+    """An aggregate of a column, of pairs if the function takes two columns."""
+    by = "by" if function.second == "by" else None
+    return Aggregate(name, function, column, percentage, by=by)
 
 
 def log_of(records: Sequence[Record], arrival_units: int) -> list[LogRow]:

@@ -69,10 +69,15 @@ class _Event(NamedTuple):
     values: Mapping[str, Value | None]
 
 
+def pair(value: Any, by: Any) -> dict[str, Any] | None:
+    """What a function of two columns takes of a record."""
+    return None if by is None else {"value": value, "by": by}
+
+
 def _values(reals: Sequence[float]) -> Sequence[Mapping[str, Value | None]]:
     """Values of a record, the simplest first: to draw one of many takes a fraction of drawing each.
 
-    Each column has its nulls.
+    Each column has its nulls; `pair` is a name with a real that decides.
     """
     draw = Random(len(reals))
     columns = {"whole": INT_VALUES, "real": reals, "amount": AMOUNTS, "name": NAMES}
@@ -81,7 +86,7 @@ def _values(reals: Sequence[float]) -> Sequence[Mapping[str, Value | None]]:
         {name: draw.choice((*[draw.choice(of)] * 3, None)) for name, of in columns.items()}
         for _ in range(MANY_VALUES)
     )
-    return [simplest, *others]
+    return [{**each, "pair": pair(each["name"], each["real"])} for each in (simplest, *others)]
 
 
 FINITE_ONLY = _values(FINITE_VALUES)

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
+from tests.support.spark_cases import aggregate_of
+from windows_pipeline.aggregates import Function, UserAggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows
 from windows_pipeline.kernels.arrow_types import arrow_type
@@ -50,7 +51,7 @@ class WindowedCase(NamedTuple):
         self, function: Function | UserAggregate, kind: str, percentage: float | None = None
     ) -> pa.Array:
         """The engine's answer for the values as a column of a type."""
-        aggregate = Aggregate("result", function, "value", percentage)
+        aggregate = aggregate_of("result", function, "value", percentage)
         column = pa.array(self.values, arrow_of(kind))
         result = aggregate_windows(aggregate, column, self.records)
         assert result.type == arrow_of(aggregate.result_type(kind))

@@ -16,8 +16,11 @@ from hypothesis import strategies as st
 
 from tests.support.spark_cases import PROPERTY
 from tests.support.windowed import Timed, WindowedCase, one_window, swept, texts, windowed
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
+from windows_pipeline.aggregates.function import Takes
+from windows_pipeline.engine.preaggregation.partial_results import PARTIAL_RESULTS
 from windows_pipeline.kernels.aggregates.dispatch import (
+    KERNELS,
     aggregate_windows,
     event_time_bounds,
     parts_of,
@@ -72,25 +75,19 @@ def plain(value: Any) -> Any:
     return value
 
 
-def by_order(function: Function, held: Sequence[Timed]) -> Any:
+def by_order(function: str, held: Sequence[Timed]) -> Any:
     """Rules A6 and G1 for a window's own values."""
     present = [each for each in held if each.value is not None]
     by_value = sorted((plain(each.value) for each in present), key=order)
     by_time = [plain(v) for _, v in sorted(present, key=lambda each: (each[0], order(each[1])))]
-    match function:
-        case Function.COUNT:
-            return len(present)
-        case Function.COUNT_DISTINCT:
-            return len({order(value) for value in by_value})
-        case Function.MIN:
-            return by_value[0] if present else None
-        case Function.MAX:
-            return by_value[-1] if present else None
-        case Function.FIRST:
-            return by_time[0] if present else None
-        case Function.LAST:
-            return by_time[-1] if present else None
-    return by_time
+    if function == "count":
+        return len(present)
+    if function == "count_distinct":
+        return len({order(value) for value in by_value})
+    if function == "collect_list":
+        return by_time
+    ordered = by_value if function in ("min", "max") else by_time
+    return ordered[0 if function in ("min", "first") else -1] if present else None
 
 
 @pytest.mark.parametrize("kind", VALUES)
@@ -101,17 +98,15 @@ def test_aggregates_by_order_are_those_of_the_windows_own_values(
 ) -> None:
     """Rules A6, B5 and G1: of any type, with nulls, equal times and partly late records."""
     case = data.draw(windowed(VALUES[kind])).as_type(kind)
-    for function in (
-        Function.COUNT,
-        Function.COUNT_DISTINCT,
-        Function.MIN,
-        Function.MAX,
-        Function.FIRST,
-        Function.LAST,
-        Function.COLLECT_LIST,
-    ):
-        found = case.aggregated(function, kind).to_pylist()
-        assert texts(found) == texts([by_order(function, held) for held in case.held()])
+    for name, function in FUNCTIONS.items():
+        if function.takes in (Takes.ANY, Takes.ORDERED):
+            found = case.aggregated(function, kind).to_pylist()
+            assert texts(found) == texts([by_order(name, held) for held in case.held()])
+
+
+def test_each_layer_has_each_function() -> None:
+    assert KERNELS.keys() == FUNCTIONS.keys()
+    assert PARTIAL_RESULTS.keys() <= FUNCTIONS.keys()
 
 
 def interpolated(values: Sequence[Any], percentage: float) -> float | None:
@@ -135,9 +130,9 @@ def test_percentiles_are_exact(kind: str, data: st.DataObject) -> None:
     case = data.draw(windowed(VALUES[kind]))
     percentage = data.draw(st.sampled_from((0, 0.1, 0.5, 0.95, 1)) | st.floats(0, 1))
     present = [[each.value for each in held if each.value is not None] for held in case.held()]
-    found = case.aggregated(Function.PERCENTILE, kind, percentage).to_pylist()
+    found = case.aggregated(FUNCTIONS["percentile"], kind, percentage).to_pylist()
     assert texts(found) == texts([interpolated(values, percentage) for values in present])
-    medians = case.aggregated(Function.MEDIAN, kind).to_pylist()
+    medians = case.aggregated(FUNCTIONS["median"], kind).to_pylist()
     assert texts(medians) == texts([interpolated(values, 0.5) for values in present])
 
 
@@ -165,7 +160,7 @@ def test_records_of_one_time_may_stand_in_any_order(case: WindowedCase, random: 
     for records in alike.values():
         for r, other in zip(records, random.sample(records, len(records)), strict=True):
             shuffled[r] = case.values[other]
-    for function in (Function.FIRST, Function.LAST, Function.COLLECT_LIST):
+    for function in (FUNCTIONS["first"], FUNCTIONS["last"], FUNCTIONS["collect_list"]):
         wanted = case.aggregated(function, "bigint")
         assert case._replace(values=shuffled).aggregated(function, "bigint") == wanted
 
@@ -173,8 +168,8 @@ def test_records_of_one_time_may_stand_in_any_order(case: WindowedCase, random: 
 def test_lists_come_in_parts_that_fit_in_memory() -> None:
     """Parts of the windows, each named as in the whole, give what the whole gives."""
     tuning = Tuning(part_values=3)
-    lists = Aggregate("list", Function.COLLECT_LIST, "value")
-    total = Aggregate("total", Function.SUM, "value")
+    lists = Aggregate("list", FUNCTIONS["collect_list"], "value")
+    total = Aggregate("total", FUNCTIONS["sum"], "value")
 
     @settings(PROPERTY, max_examples=100)
     @given(windowed(st.integers(0, 9)))
@@ -203,11 +198,11 @@ def test_a_column_may_come_in_pieces_and_begin_within_a_buffer() -> None:
     decimals = pa.array([9, 1, 2, 3], pa.decimal128(5, 2)).slice(1)
     for column in (decimals, pa.chunked_array([decimals.slice(0, 1), decimals.slice(1)])):
         for function, result in {
-            Function.SUM: Decimal("6.00"),
-            Function.MAX: Decimal("3.00"),
-            Function.AVG: Decimal("2.000000"),
-            Function.VARIANCE: 1.0,
-            Function.MEDIAN: 2.0,
+            FUNCTIONS["sum"]: Decimal("6.00"),
+            FUNCTIONS["max"]: Decimal("3.00"),
+            FUNCTIONS["avg"]: Decimal("2.000000"),
+            FUNCTIONS["variance"]: 1.0,
+            FUNCTIONS["median"]: 2.0,
         }.items():
             aggregate = Aggregate("result", function, "value")
             assert aggregate_windows(aggregate, column, case.records).to_pylist() == [result]

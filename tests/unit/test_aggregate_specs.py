@@ -9,55 +9,45 @@ from typing import Any
 import pytest
 from pyspark.sql.connect import functions as F  # whose columns need no session
 
-from windows_pipeline.aggregates import (
-    Aggregate,
+import windows_pipeline as wp
+from tests.support.spark_cases import aggregate_of
+from windows_pipeline import (
     Aggregation,
-    Function,
     UserAggregate,
-    avg,
-    collect_list,
     count,
-    count_distinct,
-    first,
-    last,
-    max_,
-    median,
-    min_,
-    parse_aggregate,
+    min_by,
     percentile,
-    stddev,
-    stddev_pop,
     sum_,
     user_aggregate,
-    var_pop,
-    variance,
 )
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate, Function, parse_aggregate
 from windows_pipeline.aggregates.column_type import ColumnType, parse_type
 
 TOTAL = UserAggregate(int, lambda acc, v: acc + v, lambda a, b: a + b, int, "bigint")
 
 
+SUFFIXES = {"percentage": "_0_95", "by": "_at", None: ""}
+
+
+def made(function: Function) -> Aggregation:
+    """What the library's function of this name makes of a column."""
+    name = function.name if hasattr(wp, function.name) else f"{function.name}_"
+    second = {"percentage": (0.95,), "by": ("at",), None: ()}[function.second]
+    aggregation = getattr(wp, name)("amount", *second)
+    assert isinstance(aggregation, Aggregation)
+    return aggregation
+
+
 @pytest.mark.parametrize(
     ("aggregation", "function", "name"),
     [
-        (count(), Function.COUNT, "count"),
-        (count("*"), Function.COUNT, "count"),
-        (count("amount"), Function.COUNT, "count_amount"),
-        (count_distinct("amount"), Function.COUNT_DISTINCT, "count_distinct_amount"),
-        (sum_("amount"), Function.SUM, "sum_amount"),
-        (min_("amount"), Function.MIN, "min_amount"),
-        (max_("amount"), Function.MAX, "max_amount"),
-        (avg("amount"), Function.AVG, "avg_amount"),
-        (variance("amount"), Function.VARIANCE, "variance_amount"),
-        (var_pop("amount"), Function.VAR_POP, "var_pop_amount"),
-        (stddev("amount"), Function.STDDEV, "stddev_amount"),
-        (stddev_pop("amount"), Function.STDDEV_POP, "stddev_pop_amount"),
-        (first("amount"), Function.FIRST, "first_amount"),
-        (last("amount"), Function.LAST, "last_amount"),
-        (collect_list("amount"), Function.COLLECT_LIST, "collect_list_amount"),
-        (percentile("amount", 0.95), Function.PERCENTILE, "percentile_amount_0_95"),
-        (median("amount"), Function.MEDIAN, "median_amount"),
+        (count(), FUNCTIONS["count"], "count"),
+        (count("*"), FUNCTIONS["count"], "count"),
         (user_aggregate("amount", TOTAL), TOTAL, "user_aggregate_amount"),
+        *(
+            (made(each), each, f"{each.name}_amount{SUFFIXES[each.second]}")
+            for each in FUNCTIONS.values()
+        ),
     ],
 )
 def test_an_aggregation_has_a_name(
@@ -97,14 +87,16 @@ def test_an_expression_needs_an_alias() -> None:
     ("make", "message"),
     [
         (lambda: sum_(None), "column: None is not a column; pass a column's name, or a Column"),  # type: ignore[arg-type]
-        (lambda: Aggregation(Function.SUM), "column: sum needs a column, not None; pass"),
+        (lambda: Aggregation(FUNCTIONS["sum"]), "column: sum needs a column, not None; pass"),
+        (lambda: Aggregate("x", FUNCTIONS["sum"], "a", by="b"), "by: sum takes none, not 'b'"),
+        (lambda: min_by("a", 5), "by: 5 is not a column; pass a column's name, or a Column"),  # type: ignore[arg-type]
         (lambda: percentile("a", 95), "percentage: 95 is not from 0 to 1"),
         (lambda: percentile("a", "0.5"), "percentage: '0.5' is not a number"),  # type: ignore[arg-type]
         (
             lambda: percentile("a", [0.5, 0.9]),  # type: ignore[arg-type]
             r"percentage: must be one number, not \[0.5, 0.9\]; write one aggregate for each",
         ),
-        (lambda: Aggregate("x", Function.SUM, "a", 0.5), "percentage: sum takes none, not 0.5"),
+        (lambda: Aggregate("x", FUNCTIONS["sum"], "a", 0.5), "percentage: sum takes none, not 0.5"),
         (lambda: sum_("a").alias("a`b"), "name: 'a`b' is not a name; pass text without backticks"),
         (lambda: user_aggregate("a", len), "aggregate: must be a UserAggregate, not <built-in"),  # type: ignore[arg-type]
         (lambda: replace(TOTAL, result_type=None), "result_type: None is not a column type"),  # type: ignore[arg-type]
@@ -171,64 +163,73 @@ def test_a_type_must_be_supported(text: str) -> None:
 @pytest.mark.parametrize(
     ("function", "column_type", "result_type"),
     [
-        (Function.COUNT, "map<string,int>", "bigint"),
-        (Function.COUNT_DISTINCT, "date", "bigint"),
-        (Function.SUM, "tinyint", "bigint"),
-        (Function.SUM, "float", "double"),
-        (Function.AVG, "bigint", "double"),
-        (Function.MIN, "float", "float"),
-        (Function.MAX, "timestamp_ntz", "timestamp_ntz"),
-        (Function.FIRST, "struct<a:int>", "struct<a:int>"),
-        (Function.COLLECT_LIST, "decimal(3,1)", "array<decimal(3,1)>"),
+        (FUNCTIONS["count"], "map<string,int>", "bigint"),
+        (FUNCTIONS["count_distinct"], "date", "bigint"),
+        (FUNCTIONS["sum"], "tinyint", "bigint"),
+        (FUNCTIONS["sum"], "float", "double"),
+        (FUNCTIONS["avg"], "bigint", "double"),
+        (FUNCTIONS["min"], "float", "float"),
+        (FUNCTIONS["max"], "timestamp_ntz", "timestamp_ntz"),
+        (FUNCTIONS["first"], "struct<a:int>", "struct<a:int>"),
+        (FUNCTIONS["collect_list"], "decimal(3,1)", "array<decimal(3,1)>"),
         (TOTAL, "string", "bigint"),
+        *(
+            (FUNCTIONS["max_by"], f"struct<value:{kind},by:string>", kind)
+            for kind in ("decimal(3,1)", "struct<a:int,b:timestamp>")
+        ),
     ],
 )
 def test_result_type(
     function: Function | UserAggregate, column_type: str, result_type: str
 ) -> None:
     """Rules G1 and G2."""
-    assert Aggregate("x", function, "a").result_type(column_type) == result_type
+    assert aggregate_of("x", function, "a").result_type(column_type) == result_type
 
 
 @pytest.mark.parametrize(
     ("function", "column_type", "takes"),
     [
-        (Function.SUM, "string", "sum takes numbers"),
-        (Function.MAX, "array<int>", "max takes types with an order"),
-        (Function.COUNT_DISTINCT, "struct<a:array<int>>", "count_distinct takes types with an"),
-        (Function.FIRST, "map<string,int>", "first takes types with an order"),
+        (FUNCTIONS["sum"], "string", "sum takes numbers"),
+        (FUNCTIONS["max"], "array<int>", "max takes types with an order"),
+        (FUNCTIONS["count_distinct"], "struct<a:array<int>>", "count_distinct takes types with an"),
+        (FUNCTIONS["first"], "map<string,int>", "first takes types with an order"),
         (TOTAL, "variant", "user_aggregate takes types with an order"),
+        (FUNCTIONS["min_by"], "struct<value:int,by:map<int,int>>", "min_by takes a value and what"),
     ],
 )
 def test_a_column_must_have_a_type_that_the_function_takes(
     function: Function | UserAggregate, column_type: str, takes: str
 ) -> None:
     """The error comes when the query is planned, not in a worker."""
-    message = rf"\(a\): column 'a' is of type {column_type}; {takes}"
+    message = rf"'a'( and 'by')? is of type {column_type}; {takes}"
     with pytest.raises(ValueError, match=message):
-        Aggregate("x", function, "a").result_type(column_type)
+        aggregate_of("x", function, "a").result_type(column_type)
 
 
 @pytest.mark.parametrize(
     ("text", "aggregate"),
     [
-        ("avg(a)", Aggregate("x", Function.AVG, "a")),
-        (" COUNT_DISTINCT ( a ) ", Aggregate("x", Function.COUNT_DISTINCT, "a")),
-        ("var_samp(a)", Aggregate("x", Function.VARIANCE, "a")),
-        ("percentile(a, 0.95)", Aggregate("x", Function.PERCENTILE, "a", 0.95)),
-        ("median(a)", Aggregate("x", Function.MEDIAN, "a")),
-        ("sum(a * b)", Aggregate("x", Function.SUM, "_value_x", written="a * b")),
+        ("avg(a)", Aggregate("x", FUNCTIONS["avg"], "a")),
+        (" COUNT_DISTINCT ( a ) ", Aggregate("x", FUNCTIONS["count_distinct"], "a")),
+        ("var_samp(a)", Aggregate("x", FUNCTIONS["variance"], "a")),
+        ("percentile(a, 0.95)", Aggregate("x", FUNCTIONS["percentile"], "a", 0.95)),
+        ("median(a)", Aggregate("x", FUNCTIONS["median"], "a")),
+        ("sum(a * b)", Aggregate("x", FUNCTIONS["sum"], "_value_x", written="a * b")),
         (
             "percentile(coalesce(a, (b + 1)), 0.5)",
-            Aggregate("x", Function.PERCENTILE, "_value_x", 0.5, "coalesce(a, (b + 1))"),
+            Aggregate("x", FUNCTIONS["percentile"], "_value_x", 0.5, "coalesce(a, (b + 1))"),
         ),
         (
             "max(a) where b = ')' and c in (1, 2)",
-            Aggregate("x", Function.MAX, "_value_x", None, "a", "b = ')' and c in (1, 2)"),
+            Aggregate("x", FUNCTIONS["max"], "_value_x", None, "a", "b = ')' and c in (1, 2)"),
+        ),
+        (
+            "min_by(a, b + 1) where c",
+            Aggregate("x", FUNCTIONS["min_by"], "_value_x", None, "a", "c", by="b + 1"),
         ),
         (
             "count(*) WHERE b",
-            Aggregate("x", Function.COUNT, "_value_x", None, "*", "b"),
+            Aggregate("x", FUNCTIONS["count"], "_value_x", None, "*", "b"),
         ),
     ],
 )
@@ -259,6 +260,9 @@ def test_a_count_of_some_records_names_no_column() -> None:
             "percentile(a, array(0.5, 0.9))",
             r"^'percentile.a, array.*: percentage: 'array.0.5, 0.9.' is not a number; .* as in 'pe",
         ),
+        ("min_by(a)", r"by: is missing; write the column that .* as in min_by\(value, by\)"),
+        ("max_by(a, b, c)", r"max_by takes two columns; write 'max_by\(a, b\)'"),
+        ("argmax(a, b)", "unknown aggregate 'argmax'; did you mean 'max_by'"),
         ("avg(a, 0.5)", "avg takes one column; write 'avg\\(a\\)'"),
     ],
 )

@@ -31,7 +31,7 @@ from tests.support.oracle.definitions import (
 from tests.support.oracle.firings import Policy, firings
 from tests.support.radix_batches import with_sort_key
 from tests.support.spark_cases import PROPERTY
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Position
 from windows_pipeline.arrival.watermark import (
     LogRow,
@@ -47,7 +47,7 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 
 FIRST_DAY = date(2026, 11, 1)
-LISTED = Aggregate("listed", Function.COLLECT_LIST, "number")
+LISTED = Aggregate("listed", FUNCTIONS["collect_list"], "number")
 ARRIVAL = ["merged_as", "arrival_unit", "source_partition", "number"]
 
 

@@ -13,7 +13,7 @@ from tests.support.oracle.rows import Row, RowsAround, window_of
 from tests.support.pipeline_texts import FLIGHTS, line_of, load_text, problems_of
 from tests.support.radix_batches import with_sort_key
 from tests.support.row_cases import SCHEMA
-from windows_pipeline.aggregates import Aggregate, Function, parse_aggregate
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate, parse_aggregate
 from windows_pipeline.config import definition_changes, table_definition
 from windows_pipeline.engine.row_kernel import RowKernel
 from windows_pipeline.windows import GracedRows, SeveralRows, SlideRows
@@ -215,7 +215,7 @@ def test_over_is_read_where_frames_may_be() -> None:
     assert (quoted.over, quoted.condition) == (None, "s = 'a over b'")
     assert parse_aggregate("x", "percentile(v, 0.5) over w", frames=True).percentage == 0.5
     for text in ("count()", "count(*)"):
-        assert parse_aggregate("x", f"{text} over w", frames=True).function is Function.COUNT
+        assert parse_aggregate("x", f"{text} over w", frames=True).function is FUNCTIONS["count"]
         with pytest.raises(ValueError, match="every result already has the number of records"):
             parse_aggregate("x", text, frames=True)
     with pytest.raises(ValueError, match="is not an aggregate"):
@@ -247,7 +247,7 @@ def test_the_kernel_computes_each_aggregate_over_its_frames() -> None:
         )
         for name, each in frames.items()
     }
-    aggregates = [Aggregate(name, Function.SUM, "whole", over=name) for name in frames]
+    aggregates = [Aggregate(name, FUNCTIONS["sum"], "whole", over=name) for name in frames]
     kernel = RowKernel(
         {0: windows["near"]},
         ["key"],
@@ -257,7 +257,8 @@ def test_the_kernel_computes_each_aggregate_over_its_frames() -> None:
         frames=[(windows[name],) for name in frames],
         with_failed=True,
     )
-    columns = {"_computed_day": [0] * len(rows), "real": [0.0] * len(rows)}
+    columns: dict[str, list[Any]] = {"_computed_day": [0] * len(rows), "real": [0.0] * len(rows)}
+    columns |= {"counted": [None] * len(rows)}
     columns |= {"key": [row.key for row in rows], "whole": [row.values["whole"] for row in rows]}
     columns |= {"_event_time_ms": [row.time for row in rows]}
     columns |= {"arrival": [row.arrival for row in rows]}

@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.oracle.aggregates import Value, aggregate
-from tests.support.spark_cases import aggregates_of
+from tests.support.spark_cases import PAIRS, aggregates_of
+from tests.support.strategies import pair
 from tests.support.windowed import one_window
+from windows_pipeline.aggregates import FUNCTIONS
 
 QUICK = settings(deadline=None, max_examples=200)
 
@@ -171,6 +173,34 @@ def test_first_last_and_list_go_by_event_time() -> None:
     assert aggregate("last", values, times) == 1.0
     assert aggregate("first", values[2:5], times[2:5]) == -1.0
     assert math.isnan(aggregate("last", values[2:5], times[2:5]))
+
+
+@pytest.mark.parametrize(
+    ("records", "least", "most"),
+    [
+        # Each record: its time, its value, what decides.
+        ([(1, 10, 5), (2, 20, 3), (3, 30, 9)], 20, 30),
+        ([(3, 30, 5), (1, 10, 5), (2, 20, 5)], 10, 10),  # of equal ones the first
+        ([(1, 10, 5), (1, 20, 5)], 10, 20),  # at one time by value
+        ([(1, None, 5), (1, 20, 5)], None, 20),  # where null is the smallest
+        ([(1, None, 1), (2, 20, 5), (3, None, 9)], None, None),  # a value may be null
+        ([(1, 10, None), (2, 20, 5)], 20, 20),  # a record without what decides does not count
+        ([(1, 10, None)], None, None),
+        ([], None, None),
+    ],
+)
+def test_the_value_where_another_is_smallest_or_largest(
+    records: list[tuple[int, int | None, int | None]], least: int | None, most: int | None
+) -> None:
+    """Rule G1; records of one time come in either order."""
+    for ordered in (records, records[::-1]):
+        in_time = sorted(ordered, key=lambda record: record[0])
+        times = [time for time, _, _ in in_time]
+        pairs: Values = [pair(value, by) for _, value, by in in_time]
+        for function, result in {"min_by": least, "max_by": most}.items():
+            assert aggregate(function, pairs, times) == result
+            kernel = one_window(pairs, times).aggregated(FUNCTIONS[function], PAIRS["counted"])
+            assert kernel.to_pylist() == [result]
 
 
 @pytest.mark.parametrize(

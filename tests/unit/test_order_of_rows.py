@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.radix_batches import sorted_as_by_spark, with_sort_key
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.checks.recounts.kernel import window_recount
 from windows_pipeline.checks.recounts.session_kernel import session_recount
 from windows_pipeline.checks.recounts.shards import IS_OWN, SHARD
@@ -40,7 +40,7 @@ ROWS = KEYS * OF_KEY
 GROUP = ["_computed_day", "key"]
 OFFSETS = np.arange(ROWS)
 TIMES_MS = np.tile(np.arange(OF_KEY) * 10, KEYS)
-TOTAL = [Aggregate("total", Function.SUM, "offset")]
+TOTAL = [Aggregate("total", FUNCTIONS["sum"], "offset")]
 WINDOWS: list[WindowSpec] = [
     SlidingWindows(50, 0),
     SlidingWindows.of("50 ms"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.pipeline_texts import changed, problems_of
-from windows_pipeline.aggregates import parse_aggregate
+from windows_pipeline.aggregates import FUNCTIONS, parse_aggregate
 
 # Names that people know from SQL, pandas, Polars or spreadsheets, and what to write.
 MEANT = {
@@ -62,10 +62,15 @@ def test_a_text_that_is_no_call_has_the_call_to_write(text: str) -> None:
     assert NO_CALL[text] in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["array_agg", "list"])
-def test_a_list_is_suggested(name: str) -> None:
-    with pytest.raises(ValueError, match="did you mean 'collect_list'"):
-        parse_aggregate("x", f"{name}(a)")
+def test_each_other_name_suggests_its_function() -> None:
+    """No two functions have one other name, and none is a function's own name."""
+    others = [name for function in FUNCTIONS.values() for name in function.other_names]
+    assert len(set(others)) == len(others)
+    assert not {*others, *FUNCTIONS} & {s for f in FUNCTIONS.values() for s in f.synonyms}
+    for function in FUNCTIONS.values():
+        for name in function.other_names:
+            with pytest.raises(ValueError, match=f"did you mean '{function.name}'"):
+                parse_aggregate("x", f"{name}(a)")
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.support.oracle.aggregates import aggregate
 from tests.support.oracle.rows import CountBlock, Row, RowDefinition, RowsAround, Session, window_of
 from tests.support.row_cases import DEFINITIONS, batches_of_rows, row_lists, window_of_definition
-from tests.support.spark_cases import PROPERTY, texts
-from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
+from tests.support.spark_cases import PAIRS, PROPERTY, aggregates_of, calls_on, texts
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate, UserAggregate
 from windows_pipeline.engine.record_shards import ROWS_BEFORE
 from windows_pipeline.engine.row_kernel import GROUP_ROWS, NUMBER, RowKernel
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD
@@ -29,11 +29,12 @@ JOINED = UserAggregate(
     result=lambda values: ",".join(map(str, values)),
     result_type="string",
 )
-OF_ALL = [
-    Aggregate(f"{function}_{column}", function, column, 0.3 if function == "percentile" else None)
-    for function in Function
-    for column in ("whole", "real")
-] + [Aggregate("joined", JOINED, "whole")]
+CALLS = {
+    f"{call}_{column}": (call, column)
+    for column, kind in {"whole": "bigint", "real": "double", "counted": PAIRS["counted"]}.items()
+    for call in calls_on(kind)
+}
+OF_ALL = [*aggregates_of(CALLS), Aggregate("joined", JOINED, "whole")]
 
 
 def run(
@@ -60,11 +61,8 @@ def expected(row: Row, rows: list[Row], definition: RowDefinition) -> dict[str, 
         "_window_start_ms": held.start,
         "_window_end_ms": held.end,
     }
-    for one in OF_ALL[:-1]:
-        function = {"percentile": "percentile(0.3)", "median": "percentile(0.5)"}.get(
-            str(one.function), str(one.function)
-        )
-        answer[one.name] = aggregate(function, [r.values[one.column] for r in held.rows], times)
+    for name, (call, column) in CALLS.items():
+        answer[name] = aggregate(call, [r.values[column] for r in held.rows], times)
     in_order = aggregate("collect_list", [r.values["whole"] for r in held.rows], times)
     return answer | {"joined": ",".join(map(str, in_order))}
 
@@ -86,7 +84,7 @@ def test_copies_of_rows_in_a_time_shard_have_no_result() -> None:
     window = window_of_definition(RowsAround(is_range=True, back=2, ahead=0))
     (batch,) = batches_of_rows(rows, window)
     sharded = batch.append_column(IN_HOME_SHARD, pa.array([False, False, True, True, False, True]))
-    total = [Aggregate("total", Function.SUM, "whole")]
+    total = [Aggregate("total", FUNCTIONS["sum"], "whole")]
     kernel = RowKernel({0: window}, ["key"], total, ["arrival"], ["arrival"])
     answered = [
         (row["arrival"], row["result_0"]) for b in kernel(iter([sharded])) for row in b.to_pylist()
@@ -101,7 +99,7 @@ def test_blocks_and_numbers_go_on_from_shard_to_shard() -> None:
     (batch,) = batches_of_rows(rows, window)
     sharded = batch.append_column(IN_HOME_SHARD, pa.array([False, False, True, True, True]))
     sharded = sharded.append_column(ROWS_BEFORE, pa.array([4] * 5))
-    total = [Aggregate("total", Function.SUM, "whole")]
+    total = [Aggregate("total", FUNCTIONS["sum"], "whole")]
     kernel = RowKernel({0: window}, ["key"], total, ["arrival"], ["arrival"], with_numbers=True)
     answered = [
         (row["arrival"], row["result_0"], row[NUMBER], row[GROUP_ROWS])
@@ -115,7 +113,7 @@ def test_results_in_parts_belong_to_their_rows() -> None:
     """Rule F2: a chunk's lists may be more than memory takes at once."""
     rows = [Row("ab"[index % 2], index, index, {"whole": index}) for index in range(9)]
     definition = RowsAround(is_range=True, back=4, ahead=2)
-    lists = [Aggregate("lists", Function.COLLECT_LIST, "whole")]
+    lists = [Aggregate("lists", FUNCTIONS["collect_list"], "whole")]
     tuning = Tuning(part_windows=4, part_values=5)
     answered = {row["arrival"]: row["lists"] for row in run(rows, definition, lists, tuning=tuning)}
     assert answered == {
@@ -128,7 +126,7 @@ def test_an_overflowing_sum_names_the_row() -> None:
     rows = [Row("k", 7, index, {"whole": 2**62}) for index in range(2)]
     message = r"sum\(whole\) overflows bigint in the window of a row of key 'k' at 7 \(ms\)"
     with pytest.raises(ArithmeticError, match=message):
-        run(rows, Session(5), [Aggregate("total", Function.SUM, "whole")])
+        run(rows, Session(5), [Aggregate("total", FUNCTIONS["sum"], "whole")])
 
 
 def test_times_out_of_range_are_refused() -> None:
@@ -151,7 +149,7 @@ def test_a_block_of_arrivals_costs_no_more_where_times_fall() -> None:
             SORT_KEY: np.zeros(size, np.int64),
         }
     )
-    functions = (Function.FIRST, Function.LAST, Function.MIN, Function.SUM)
+    functions = (FUNCTIONS["first"], FUNCTIONS["last"], FUNCTIONS["min"], FUNCTIONS["sum"])
     of = [Aggregate(str(function), function, "real") for function in functions]
     kernel = RowKernel(
         {0: window_of_definition(CountBlock(size))}, ["key"], of, ["arrival"], ["arrival"]

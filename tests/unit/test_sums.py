@@ -17,10 +17,15 @@ from hypothesis import strategies as st
 
 from tests.support.spark_cases import PROPERTY
 from tests.support.windowed import WindowedCase, one_window, texts, windowed
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate, Function
 
 EXACT = decimal.Context(prec=200, rounding=decimal.ROUND_HALF_UP)
-VARIANCES = (Function.VARIANCE, Function.VAR_POP, Function.STDDEV, Function.STDDEV_POP)
+VARIANCES = (
+    FUNCTIONS["variance"],
+    FUNCTIONS["var_pop"],
+    FUNCTIONS["stddev"],
+    FUNCTIONS["stddev_pop"],
+)
 
 
 def decimals(precision: int, scale: int) -> st.SearchStrategy[Decimal]:
@@ -66,12 +71,12 @@ def half_up(exact: Fraction, scale: int) -> Decimal:
 
 def variance(function: Function, values: Sequence[Any]) -> float | None:
     """By its definition, in fractions; the root of the rounded one for the deviation."""
-    divisor = len(values) - (function in (Function.VARIANCE, Function.STDDEV))
+    divisor = len(values) - (function in (FUNCTIONS["variance"], FUNCTIONS["stddev"]))
     if divisor <= 0:
         return None
     mean = sum(map(Fraction, values), Fraction(0)) / len(values)
     exact = sum(((Fraction(value) - mean) ** 2 for value in values), Fraction(0)) / divisor
-    roots = (Function.STDDEV, Function.STDDEV_POP)
+    roots = (FUNCTIONS["stddev"], FUNCTIONS["stddev_pop"])
     return math.sqrt(rounded(exact)) if function in roots else rounded(exact)
 
 
@@ -103,21 +108,21 @@ def test_sums_and_means_of_widened_numbers(kind: str, data: st.DataObject) -> No
         else sums[window] / max(len(each), 1)
         for window, (total, each) in enumerate(zip(exact, values, strict=True))
     ]
-    found = case.aggregated(Function.SUM, kind).to_pylist()
+    found = case.aggregated(FUNCTIONS["sum"], kind).to_pylist()
     assert texts(found) == texts([sums[i] if each else None for i, each in enumerate(values)])
-    found = case.aggregated(Function.AVG, kind).to_pylist()
+    found = case.aggregated(FUNCTIONS["avg"], kind).to_pylist()
     assert texts(found) == texts([means[i] if each else None for i, each in enumerate(values)])
 
 
-@pytest.mark.parametrize("function", [Function.SUM, Function.AVG])
+@pytest.mark.parametrize("function", [FUNCTIONS["sum"], FUNCTIONS["avg"]])
 @pytest.mark.parametrize(
     ("kind", "result"),
     [
-        ("decimal(5,2)", {Function.SUM: (15, 2), Function.AVG: (9, 6)}),
-        ("decimal(18,0)", {Function.SUM: (28, 0), Function.AVG: (22, 4)}),
-        ("decimal(30,30)", {Function.SUM: (38, 30), Function.AVG: (34, 34)}),
-        ("decimal(38,6)", {Function.SUM: (38, 6), Function.AVG: (38, 10)}),
-        ("decimal(38,38)", {Function.SUM: (38, 38), Function.AVG: (38, 38)}),
+        ("decimal(5,2)", {FUNCTIONS["sum"]: (15, 2), FUNCTIONS["avg"]: (9, 6)}),
+        ("decimal(18,0)", {FUNCTIONS["sum"]: (28, 0), FUNCTIONS["avg"]: (22, 4)}),
+        ("decimal(30,30)", {FUNCTIONS["sum"]: (38, 30), FUNCTIONS["avg"]: (34, 34)}),
+        ("decimal(38,6)", {FUNCTIONS["sum"]: (38, 6), FUNCTIONS["avg"]: (38, 10)}),
+        ("decimal(38,38)", {FUNCTIONS["sum"]: (38, 38), FUNCTIONS["avg"]: (38, 38)}),
     ],
 )
 @settings(PROPERTY, max_examples=100)
@@ -132,7 +137,7 @@ def test_decimal_sums_and_means_are_exact_or_refused(
     wanted = []
     for values in present(case):
         total = sum(map(Fraction, values), Fraction(0))
-        parts = 1 if function is Function.SUM else max(len(values), 1)
+        parts = 1 if function is FUNCTIONS["sum"] else max(len(values), 1)
         wanted.append(half_up(total / parts, scale) if values else None)
     most = Decimal(10**precision - 1).scaleb(-scale, EXACT)
     too_large = [i for i, each in enumerate(wanted) if each is not None and each.copy_abs() > most]
@@ -151,7 +156,7 @@ def test_decimal_sums_and_means_are_exact_or_refused(
 @example([2**62, 1, 2])
 def test_the_mean_of_large_integers_is_rounded_once(values: list[int]) -> None:
     """Rule G2: Python divides whole numbers exactly, then rounds."""
-    found = one_window(values).aggregated(Function.AVG, "bigint").to_pylist()
+    found = one_window(values).aggregated(FUNCTIONS["avg"], "bigint").to_pylist()
     assert found == [sum(values) / len(values)]
 
 
@@ -159,7 +164,7 @@ def test_a_partial_sum_may_have_more_than_38_digits() -> None:
     """Rule G2: no partial sum overflows."""
     most = Decimal("9" * 38)
     case = one_window([most] * 1000 + [most.copy_negate()] * 1000 + [Decimal(1)])
-    assert case.aggregated(Function.SUM, "decimal(38,0)").to_pylist() == [Decimal(1)]
+    assert case.aggregated(FUNCTIONS["sum"], "decimal(38,0)").to_pylist() == [Decimal(1)]
 
 
 def test_an_overflow_names_aggregate_and_window() -> None:
@@ -174,12 +179,12 @@ def test_an_overflow_names_aggregate_and_window() -> None:
             r"^sum\(value\) overflows .* in window 0; .* an error \(rule G2\): make the column a"
         )
         with pytest.raises(ArithmeticError, match=message):
-            one_window(values).aggregated(Function.SUM, kind)
+            one_window(values).aggregated(FUNCTIONS["sum"], kind)
     # Four digits more after the point leave no room for 38 before it, in Spark's own type.
     with pytest.raises(
         ArithmeticError, match=r"avg\(value\) overflows decimal\(38,4\) in window 0;"
     ):
-        one_window([most]).aggregated(Function.AVG, "decimal(38,0)")
+        one_window([most]).aggregated(FUNCTIONS["avg"], "decimal(38,0)")
 
 
 @PROPERTY

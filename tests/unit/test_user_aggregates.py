@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.support.spark_cases import PROPERTY
 from tests.support.windowed import Timed, WindowedCase, one_window, windowed
-from windows_pipeline.aggregates import Function, UserAggregate
+from windows_pipeline.aggregates import FUNCTIONS, UserAggregate
 from windows_pipeline.kernels.windows.arrays import WindowArrays
 
 VALUES = st.integers(0, 3)
@@ -111,7 +111,7 @@ def test_a_result_does_not_change_with_its_accumulator(case: WindowedCase) -> No
 
     user = replace(LISTED, inverse=taken_out)
     found = case.aggregated(user, "bigint").to_pylist()
-    wanted = case.aggregated(Function.COLLECT_LIST, "bigint").to_pylist()
+    wanted = case.aggregated(FUNCTIONS["collect_list"], "bigint").to_pylist()
     assert list(map(sorted, found)) == list(map(sorted, wanted))
 
 

@@ -3,38 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from windows_pipeline.aggregates.column_type import MAX_DECIMAL_DIGITS, ColumnType, parse_type
+from windows_pipeline.aggregates.column_type import parse_type
+from windows_pipeline.aggregates.function import Function
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
-from windows_pipeline.aggregates.user_modules import ProjectAggregate
-
-
-class Function(StrEnum):
-    """The aggregate functions (rule G1), by their names in SQL.
-
-    `variance` and `stddev` are of a sample, `percentile` interpolates like Spark's, `first` and
-    `last` order values by event time.
-    """
-
-    COUNT = "count"
-    COUNT_DISTINCT = "count_distinct"
-    SUM = "sum"
-    MIN = "min"
-    MAX = "max"
-    AVG = "avg"
-    VARIANCE = "variance"
-    VAR_POP = "var_pop"
-    STDDEV = "stddev"
-    STDDEV_POP = "stddev_pop"
-    FIRST = "first"
-    LAST = "last"
-    COLLECT_LIST = "collect_list"
-    PERCENTILE = "percentile"
-    MEDIAN = "median"
-
-
-_KEEP_TYPE = frozenset({Function.MIN, Function.MAX, Function.FIRST, Function.LAST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +23,15 @@ class Aggregate:
         percentage: The fraction of a `percentile`, from 0 to 1; None for other functions.
         written: The user's text for the column or expression, where `column` is a name of the
             engine's.
+        by: The user's text for what decides which value is the result; `column` then has structs
+            of `value` and `by`, null where `by` is. None for functions without such an argument.
         condition: The user's text for a condition: `column` is null where it is not true.
         over: The name of the frame that holds the values, in windows of several frames.
         computed_as: The engine's column of the result, until the last select gives it `name`,
             which may be the name of another column of the engine; None for `name`.
 
     Raises:
-        ValueError: The percentage is out of range, or the function takes none.
+        ValueError: The second argument is missing, out of range, or the function takes none.
     """
 
     name: str
@@ -68,19 +42,27 @@ class Aggregate:
     condition: str | None = None
     over: str | None = None
     computed_as: str | None = None
+    by: str | None = None
 
     def __post_init__(self) -> None:
-        """Checks the percentage."""
-        check_percentage(self.function, self.percentage)
+        """Checks the second argument."""
+        check_second(self.function, self.percentage, self.by)
 
     def __str__(self) -> str:
         arguments = [self.written or self.column]
-        if self.percentage is not None:
-            arguments.append(str(self.percentage))
-        call = f"{function_name(self.function)}({', '.join(arguments)})"
+        second = self.percentage if self.by is None else self.by
+        if second is not None:
+            arguments.append(str(second))
+        call = f"{self.function.name}({', '.join(arguments)})"
         if self.condition is not None:
             call += f" where {self.condition}"
         return call if self.over is None else f"{call} over {self.over}"
+
+    @property
+    def texts(self) -> list[str]:
+        """The user's texts for expressions and for the condition."""
+        texts = (self.written, self.by, self.condition)
+        return [text for text in texts if text is not None and text != "*"]
 
     @property
     def result_column(self) -> str:
@@ -96,26 +78,17 @@ class Aggregate:
         Raises:
             ValueError: The function does not take such a column.
         """
-        function = self.function
-        if function is Function.COUNT:  # counts values of any type
-            return "bigint"
-        kind = self._orderable(column_type)
-        if isinstance(function, UserAggregate):
-            return function.result_type
-        if function is Function.COUNT_DISTINCT:
-            return "bigint"
-        if function in _KEEP_TYPE:
-            return column_type
-        if function is Function.COLLECT_LIST:
-            return f"array<{column_type}>"
-        if not kind.is_number:
-            raise self._refusal(column_type, "numbers: tinyint to bigint, float, double, decimal")
-        return _number_type(function, kind)
+        if not self.function.takes.fits(column_type):
+            columns = [self.written or self.column, *([] if self.by is None else [self.by])]
+            raise ValueError(
+                f"{self}: column {' and '.join(map(repr, columns))} is of type {column_type}; "
+                f"{self.function.name} takes {self.function.takes.value}"
+            )
+        return self.function.result_of(column_type)
 
     def may_overflow(self, result_type: str) -> bool:
         """Whether a result may not fit its type, for a result of this type (rule G2)."""
-        adds = self.function in (Function.SUM, Function.AVG)
-        return adds and result_type != "double"
+        return self.function.may_overflow and result_type != "double"
 
     def overflow(self, result_type: str, window: str | None = None) -> str:
         """Says that a result does not fit its type, and what to do (rule G2).
@@ -127,8 +100,7 @@ class Aggregate:
         fix = "make the column a decimal or a double"
         if result_type != "bigint":
             fix = "make the column a double"
-            added = 4 if self.function is Function.AVG else 0
-            if parse_type(result_type).scale > added:
+            if parse_type(result_type).scale > self.function.more_digits:
                 fix += ", or a decimal with fewer digits after the point"
         if window is None:
             return f"{self} overflows {result_type}: {fix}"
@@ -137,56 +109,26 @@ class Aggregate:
             f"(rule G2): {fix}"
         )
 
-    def _orderable(self, column_type: str) -> ColumnType:
-        taken = "types with an order: numbers, text, times, booleans, binary, structs of these"
-        try:
-            kind = parse_type(column_type)
-        except ValueError:
-            raise self._refusal(column_type, taken) from None
-        if not kind.is_orderable:
-            raise self._refusal(column_type, taken)
-        return kind
 
-    def _refusal(self, column_type: str, taken: str) -> ValueError:
-        return ValueError(
-            f"{self}: column {(self.written or self.column)!r} is of type {column_type}; "
-            f"{function_name(self.function)} takes {taken}"
-        )
-
-
-def _number_type(function: Function, kind: ColumnType) -> str:
-    """Returns the type of a sum, a mean or a variance; decimals grow as Spark's do."""
-    if function is Function.SUM and kind.is_integer:
-        return "bigint"
-    if kind.name == "decimal" and function is Function.SUM:
-        return _decimal(kind.precision + 10, kind.scale)
-    if kind.name == "decimal" and function is Function.AVG:
-        return _decimal(kind.precision + 4, kind.scale + 4)
-    return "double"
-
-
-def _decimal(precision: int, scale: int) -> str:
-    return f"decimal({min(MAX_DECIMAL_DIGITS, precision)},{min(MAX_DECIMAL_DIGITS, scale)})"
-
-
-def function_name(function: Function | UserAggregate) -> str:
-    """Returns the name of a function in texts and results."""
-    if isinstance(function, ProjectAggregate):
-        return function.reference
-    return "user_aggregate" if isinstance(function, UserAggregate) else function.value
-
-
-def check_percentage(function: Function | UserAggregate, percentage: float | None) -> None:
-    """Checks that a percentile has a percentage from 0 to 1, and other functions have none.
+def check_second(
+    function: Function | UserAggregate, percentage: float | None, by: object | None
+) -> None:
+    """Checks that a function has the second argument that it takes: a percentage from 0 to 1, a by.
 
     Raises:
-        ValueError: The percentage does not fit; the message has it.
+        ValueError: The argument does not fit; the message has it.
     """
-    if function is not Function.PERCENTILE:
+    if function.second != "by" and by is not None:
+        raise ValueError(f"by: {function.name} takes none, not {by!r}; leave it out")
+    if function.second == "by" and by is None:
+        raise ValueError(
+            "by: is missing; write the column that decides which value is the result, as in "
+            f"{function.name}(value, by)"
+        )
+    if function.second != "percentage":
         if percentage is not None:
             raise ValueError(
-                f"percentage: {function_name(function)} takes none, not {percentage!r}; "
-                "leave it out"
+                f"percentage: {function.name} takes none, not {percentage!r}; leave it out"
             )
     elif isinstance(percentage, (list, tuple)):
         raise ValueError(

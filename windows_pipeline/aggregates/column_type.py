@@ -33,6 +33,15 @@ class ColumnType:
     scale: int = 0
     fields: tuple[tuple[str, ColumnType], ...] = ()
 
+    def __str__(self) -> str:
+        """The type as Spark writes it."""
+        if self.name == "decimal":
+            return f"decimal({self.precision},{self.scale})"
+        if self.name == "array":
+            return f"array<{self.fields[0][1]}>"
+        fields = ",".join(f"{name}:{kind}" for name, kind in self.fields)
+        return f"struct<{fields}>" if self.name == "struct" else self.name
+
     @property
     def is_integer(self) -> bool:
         """Whether values are integers of up to 64 bits."""

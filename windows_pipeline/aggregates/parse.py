@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from windows_pipeline.aggregates.aggregate import Aggregate, Function, function_name
-from windows_pipeline.aggregates.other_names import RECORD_COUNTS, meant
+from windows_pipeline.aggregates.aggregate import Aggregate
+from windows_pipeline.aggregates.function import Function
+from windows_pipeline.aggregates.registry import FUNCTIONS, RECORD_COUNTS, SYNONYMS, meant
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
 from windows_pipeline.aggregates.user_modules import UserModules
 from windows_pipeline.text.limits import require_short
@@ -47,7 +48,6 @@ _RECORD_COUNT = (
     "every result already has the number of records, as record_count; leave this aggregate out, "
     "or name a column"
 )
-_SYNONYMS = {"var_samp": Function.VARIANCE, "stddev_samp": Function.STDDEV}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,30 +108,36 @@ def _parsed(name: str, text: str, modules: UserModules, *, counts_rows: bool) ->
         raise ValueError(_not_a_call(text))
     function, argument = _function(text, call, modules), str(call.arguments[0])
     if call.filtered is not None:
-        plain = f"{function_name(function)}({', '.join(call.arguments)})"
+        plain = f"{function.name}({', '.join(call.arguments)})"
         fix = f"{plain} where {call.filtered.strip()}"
         raise ValueError(f"{text!r} is not an aggregate; write {fix!r}")
-    counts = function is Function.COUNT and (counts_rows or call.condition is not None)
+    counts = function.counts_records and (counts_rows or call.condition is not None)
     if argument in ("", "*") and not counts:
         if isinstance(function, UserAggregate):
             raise ValueError(_no_column(text, call.function, call.condition))
         raise ValueError(f"{text!r}: {_RECORD_COUNT}")
-    percentage = None
-    if function is Function.PERCENTILE and len(call.arguments) > 1:
-        percentage = ", ".join(call.arguments[1:])
-    elif len(call.arguments) > 1:
-        called = function_name(function)
+    second = ", ".join(call.arguments[1:]) or None
+    if second is not None and function.second is None:
         raise ValueError(
-            f"{text!r}: {called} takes one column; write '{called}({argument})', and "
-            "a second aggregate for another column"
+            f"{text!r}: {function.name} takes one column; write "
+            f"'{function.name}({argument})', and a second aggregate for another column"
         )
-    is_plain = call.condition is None and _NAME.fullmatch(argument) is not None
+    takes_by = function.second == "by"
+    if takes_by and len(call.arguments) > 2:
+        raise ValueError(
+            f"{text!r}: {function.name} takes two columns; write "
+            f"'{function.name}({argument}, {call.arguments[1]})'"
+        )
+    is_plain = not takes_by and call.condition is None and _NAME.fullmatch(argument) is not None
     column = argument if is_plain else f"{_VALUE}{name}"
     written = None if is_plain else argument or "*"
     try:
-        return Aggregate(name, function, column, _number(percentage), written, call.condition)
+        if takes_by:
+            return Aggregate(name, function, column, None, written, call.condition, by=second)
+        return Aggregate(name, function, column, _number(second), written, call.condition)
     except ValueError as error:
-        raise ValueError(f"{text!r}: {error}, as in 'percentile(column, 0.95)'") from None
+        example = "" if takes_by else ", as in 'percentile(column, 0.95)'"
+        raise ValueError(f"{text!r}: {error}{example}") from None
 
 
 def split_arguments(text: str) -> list[str]:
@@ -194,13 +200,13 @@ def _function(text: str, call: _Call, modules: UserModules) -> Function | UserAg
         except ValueError as error:
             raise ValueError(f"{text!r}: {error}") from None
     called = call.function.lower()
-    function = _SYNONYMS.get(called, called)
-    if function not in set(Function):
-        similar = meant(called, call.arguments[0], list(Function))
+    function = FUNCTIONS.get(called) or SYNONYMS.get(called)
+    if function is None:
+        similar = meant(called, call.arguments[0])
         fix = f"did you mean {similar!r}? Otherwise use" if similar else "use"
-        known = ", ".join(Function)
+        known = ", ".join(FUNCTIONS)
         raise ValueError(f"{text!r}: unknown aggregate {call.function!r}; {fix} one of {known}")
-    return Function(function)
+    return function
 
 
 def _not_a_call(text: str) -> str:
@@ -228,11 +234,11 @@ def _not_a_call(text: str) -> str:
     if written is not None and written["column"] is None and name in RECORD_COUNTS:
         return f"{text!r} is not an aggregate: {_RECORD_COUNT}, as in 'count(column)'"
     column = (written and written["column"]) or "column"
-    similar = meant(name, column, list(Function)) if name else None
+    similar = meant(name, column) if name else None
     if similar:
         call = similar if "(" in similar else f"{similar}({column})"
         return f"{text!r} is not an aggregate; did you mean {call!r}?"
-    known = ", ".join(Function)
+    known = ", ".join(FUNCTIONS)
     return f"{text!r} is not an aggregate; write it as 'avg(column)', with one of {known}"
 
 
@@ -249,7 +255,7 @@ def _after_call(text: str) -> str | None:
     if start is None or end is None:
         return None
     word = _WORD.match(text[start.end() + end + 1 :])
-    known = ":" in start[1] or start[1].lower() in {*Function, *_SYNONYMS}
+    known = ":" in start[1] or start[1].lower() in {*FUNCTIONS, *SYNONYMS}
     return word[1] if known and word is not None and word[1].lower() not in _AFTER else None
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from windows_pipeline.aggregates.column_type import parse_type
+from windows_pipeline.aggregates.function import Takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,14 @@ class UserAggregate:
         ValueError: A function is not callable, or the result type is unknown.
     """
 
+    # What a `Function` answers, too.
+    takes: ClassVar[Takes] = Takes.ORDERED
+    second: ClassVar[None] = None
+    may_overflow: ClassVar[bool] = False
+    more_digits: ClassVar[int] = 0
+    counts_records: ClassVar[bool] = False
+    lists_values: ClassVar[bool] = False
+
     create: Callable[[], Any]
     update: Callable[[Any, Any], Any]
     merge: Callable[[Any, Any], Any]
@@ -75,3 +84,12 @@ class UserAggregate:
             parse_type(self.result_type)
         except ValueError as error:
             raise ValueError(f"result_type: {error}") from None
+
+    @property
+    def name(self) -> str:
+        """The name in texts and in names of results."""
+        return "user_aggregate"
+
+    def result_of(self, _: str) -> str:
+        """The type of a result, whatever the type of the column."""
+        return self.result_type

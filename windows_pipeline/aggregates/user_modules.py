@@ -46,6 +46,11 @@ class ProjectAggregate(UserAggregate):
     digest: str = ""
 
     @property
+    def name(self) -> str:
+        """How texts name the aggregate."""
+        return self.reference
+
+    @property
     def module(self) -> str:
         """The module's name."""
         return self.reference.partition(":")[0]

@@ -18,7 +18,7 @@ from windows_pipeline.alerts.parsing import (
     errors_of,
     parse_expression,
 )
-from windows_pipeline.alerts.typed_sql import ValueSql, case_of, kind_of, landed, quoted
+from windows_pipeline.alerts.typed_sql import ValueSql, case_of, kind_of, landed, pair_of, quoted
 from windows_pipeline.alerts.value_sql import written
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "compile_column",
     "compile_rule",
     "compile_value",
+    "pair_of",
     "struct_fields",
 ]
 

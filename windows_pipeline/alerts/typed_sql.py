@@ -93,6 +93,13 @@ def case_of(branches: Sequence[tuple[ValueSql, ValueSql]], otherwise: ValueSql =
     return replace(found, fails=f"({fails} ELSE {otherwise.fails or 'FALSE'} END)")
 
 
+def pair_of(value: ValueSql, by: ValueSql) -> ValueSql:
+    """A value with what decides whether it is an aggregate's result; null where that is null."""
+    pair = f"NAMED_STRUCT('value', {value.sql}, 'by', {by.sql})"
+    kind = f"struct<value:{value.type},by:{by.type}>"
+    return ValueSql(f"IF({by.sql} IS NOT NULL, {pair}, NULL)", kind, any_fails([value, by]))
+
+
 def tried(sql: str, kind: str, operands: Sequence[ValueSql]) -> ValueSql:
     """The SQL of an operation that is null where the result does not fit."""
     known = " AND ".join(f"{operand.sql} IS NOT NULL" for operand in operands)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from windows_pipeline.aggregates import (
+    FUNCTIONS,
     Aggregate,
-    Function,
     ProjectAggregate,
     UserModules,
     parse_aggregate,
@@ -18,6 +18,7 @@ from windows_pipeline.alerts.rule_sql import (
     canonical,
     case_of,
     compile_value,
+    pair_of,
 )
 
 _FAILED = "_failed_"
@@ -72,6 +73,8 @@ def value_of(aggregate: Aggregate, columns: Mapping[str, str]) -> ValueSql:
     value = ValueSql("1", "bigint")
     if aggregate.written != "*":
         value = compile_value(str(aggregate.written), columns)
+    if aggregate.by is not None:
+        value = pair_of(value, compile_value(aggregate.by, columns))
     if aggregate.condition is None:
         return value
     condition = compile_value(aggregate.condition, columns)
@@ -136,7 +139,7 @@ def bound(aggregates: Iterable[Aggregate], values: Mapping[str, str]) -> BoundAg
         if value.fails is not None:
             count = f"{_FAILED}{each.name}"
             added[f"{count}_record"] = f"CASE WHEN {value.fails} THEN TRUE END"
-            counts.append(Aggregate(count, Function.COUNT, f"{count}_record", over=each.over))
+            counts.append(Aggregate(count, FUNCTIONS["count"], f"{count}_record", over=each.over))
             failed[each.name] = count
     of_users = {each.name for each in wanted if isinstance(each.function, ProjectAggregate)}
     return BoundAggregates((*wanted, *counts), added, failed, frozenset(of_users))
@@ -146,16 +149,16 @@ def _canonical(aggregate: Aggregate) -> Aggregate:
     """The aggregate with texts that are the same for equal expressions."""
     if not is_computed(aggregate):
         return aggregate
-    written, condition = aggregate.written, aggregate.condition
     return replace(
         aggregate,
-        written=written if written == "*" else _readable(str(written)),
-        condition=condition if condition is None else _readable(condition),
+        written=_readable(aggregate.written),
+        by=_readable(aggregate.by),
+        condition=_readable(aggregate.condition),
     )
 
 
-def _readable(text: str) -> str:
+def _readable(text: str | None) -> str | None:
     try:
-        return canonical(text)
+        return text if text in (None, "*") else canonical(str(text))
     except RuleError:
         return text  # the check of the definition says what is wrong

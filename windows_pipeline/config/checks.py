@@ -246,8 +246,7 @@ def _code_problem(aggregate: Aggregate, code: ProjectAggregate, written: str) ->
 
 def _computed_problem(aggregate: Aggregate, source: Source, written: str) -> Problem | None:
     """Checks an aggregate with an expression or a condition."""
-    path, texts = ("aggregates", aggregate.name), (aggregate.written, aggregate.condition)
-    parts = [text for text in texts if text is not None and text != "*"]
+    path, parts = ("aggregates", aggregate.name), aggregate.texts
     for part in parts:
         problem = _sql_problem(part)
         if problem is not None:

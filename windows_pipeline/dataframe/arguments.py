@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregation
-from windows_pipeline.aggregates.functions import ColumnOrName
+from windows_pipeline.aggregates.aggregation import ColumnOrName
 
 OnError = Literal["raise", "null"]
 """What an aggregate that can't be computed does (rule G3)."""
@@ -133,16 +133,17 @@ def require_on_error(on_error: object) -> None:
 
 
 def require_computable(events: DataFrame, aggregation: Aggregation) -> None:
-    """Requires that the records have an aggregate's column and condition.
+    """Requires that the records have an aggregate's columns and condition.
 
     Raises:
-        ValueError: The column or the condition is not an expression over these records.
+        ValueError: A column or the condition is not an expression over these records.
     """
     argument = f"aggregates: {aggregation.result_name}"
-    if isinstance(aggregation.column, str) and aggregation.column.isidentifier():
-        require_column(events, argument, aggregation.column)
-    elif aggregation.column is not None:
-        _require_expression(events, argument, aggregation.column)
+    for column in (aggregation.column, aggregation.by):
+        if isinstance(column, str) and column.isidentifier():
+            require_column(events, argument, column)
+        elif column is not None:
+            _require_expression(events, argument, column)
     if aggregation.condition is None:
         return
     where = f"{argument}: where"

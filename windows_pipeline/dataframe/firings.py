@@ -7,7 +7,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.aggregates import collect_list
+from windows_pipeline.aggregates.lists import collect_list
 from windows_pipeline.dataframe.arguments import require_column
 from windows_pipeline.dataframe.inputs import (
     ARRIVAL_COLUMNS,

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Aggregation
-from windows_pipeline.aggregates.functions import ColumnOrName
+from windows_pipeline.aggregates.aggregation import ColumnOrName
 from windows_pipeline.dataframe.arguments import (
     NO_KEYS,
     column_of,
@@ -174,7 +174,10 @@ class Input:
     @property
     def _values(self) -> list[str]:
         """The value column of each aggregate; aggregates of equal columns share a value column."""
-        inputs = [(_identity(each.column), _identity(each.condition)) for each in self.aggregates]
+        inputs = [
+            tuple(map(_identity, (each.column, each.by, each.condition)))
+            for each in self.aggregates
+        ]
         return [f"_value_{self.source}_{inputs.index(each)}" for each in inputs]
 
     @property
@@ -183,6 +186,9 @@ class Input:
         columns = {}
         for each, name in zip(self.aggregates, self._values, strict=True):
             value = F.lit(1) if each.column is None else column_of(self.events, each.column)
+            if each.by is not None:
+                by = column_of(self.events, each.by)
+                value = F.when(by.isNotNull(), F.struct(value.alias("value"), by.alias("by")))
             if each.condition is not None:
                 value = F.when(column_of(self.events, each.condition), value)
             columns[name] = value.alias(name)
@@ -203,6 +209,7 @@ class Input:
                 each.percentage,
                 each.written,
                 computed_as=f"_result_{self.source}_{index}",
+                by=each.written_by,
             )
             for index, (each, value) in enumerate(zip(self.aggregates, self._values, strict=True))
         ]

@@ -14,7 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from sqlglot import TokenType
 
-from windows_pipeline.aggregates import Aggregation, count, parse_aggregate, split_arguments
+from windows_pipeline.aggregates import Aggregation, parse_aggregate, split_arguments
+from windows_pipeline.aggregates.aggregation import aggregation_of
+from windows_pipeline.aggregates.counts import count
 from windows_pipeline.dataframe.builder import windowed
 from windows_pipeline.dataframe.names import quoted, require_once, split_name
 from windows_pipeline.dataframe.sql_calls import Value, WindowCall, tokens_of, window_calls
@@ -260,10 +262,9 @@ def _aggregate(text: str) -> Aggregation:
     if parsed.written == "*":
         return count().where(str(parsed.condition)).alias(name or "count")
     column = parsed.written or parsed.column
-    if name is None:
-        if not _NAME.fullmatch(column):
-            raise ValueError(f"{call!r} has no name; give it one, as in '{call} AS total'")
-        suffix = "" if parsed.percentage is None else f"_{parsed.percentage}".replace(".", "_")
-        name = f"{parsed.function}_{column}{suffix}"
-    aggregation = Aggregation(parsed.function, column, parsed.percentage, name)
+    aggregation = aggregation_of(parsed.function, column, parsed.percentage, parsed.by)
+    if name is not None:
+        aggregation = aggregation.alias(name)
+    elif aggregation.name is None:
+        raise ValueError(f"{call!r} has no name; give it one, as in '{call} AS total'")
     return aggregation if parsed.condition is None else aggregation.where(parsed.condition)

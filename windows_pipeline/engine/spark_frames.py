@@ -8,14 +8,13 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.engine.preaggregation.partial_result import ShortResult
+from windows_pipeline.engine.preaggregation.partial_results import partial_result_of
 from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 from windows_pipeline.windows.frames.bounds import FrameUnit
 from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows
-
-_INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
-_SIMPLE = (*_INTEGERS, T.DecimalType, T.StringType, T.BinaryType, T.DateType, T.TimestampType)
 
 _HALF_BITS = 32
 _LOW_HALF = (1 << _HALF_BITS) - 1
@@ -76,13 +75,13 @@ def evaluate_in_spark(
 def _is_sum_of_bigints(aggregate: Aggregate, records: DataFrame) -> bool:
     """Whether the sum can overflow. For smaller integers no group has enough rows."""
     kind = records.schema[aggregate.column].dataType
-    return aggregate.function is Function.SUM and isinstance(kind, T.LongType)
+    return aggregate.may_overflow("bigint") and isinstance(kind, T.LongType)
 
 
 def _whole(name: str, aggregate: Aggregate, frame: WindowSpec) -> Column:
     """An aggregate of each row's frame."""
     value = F.col(aggregate.column)
-    return F.call_function(str(aggregate.function), value).over(frame).alias(name)
+    return F.call_function(aggregate.function.name, value).over(frame).alias(name)
 
 
 def _halves(name: str, aggregate: Aggregate, frame: WindowSpec) -> list[Column]:
@@ -133,15 +132,8 @@ def _window_name(window: SlideRows, keys: Sequence[str]) -> Column:
 
 def _is_same_in_spark(aggregate: Aggregate, records: DataFrame) -> bool:
     kind = records.schema[aggregate.column].dataType
-    match aggregate.function:
-        case Function.COUNT:
-            return True
-        case Function.MIN | Function.MAX:
-            return isinstance(kind, _SIMPLE)
-        case Function.SUM:
-            return isinstance(kind, _INTEGERS)
-        case _:
-            return False
+    partial = partial_result_of(aggregate)
+    return isinstance(partial, ShortResult) and isinstance(kind, partial.same_in_spark)
 
 
 def _time_ms(window: SlideRows) -> Column:

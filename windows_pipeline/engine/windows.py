@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.preaggregation.slices import LAST_MS, RECORDS
+from windows_pipeline.engine.preaggregation.partial_result import LAST_MS, RECORDS
 from windows_pipeline.engine.radix_sort import in_radix_order
 from windows_pipeline.engine.time_shards import TIME_SHARD, in_time_shards
 from windows_pipeline.engine.window_kernel import RUN, LateKernel, WindowKernel

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.config import BoundAggregates, Source, Windows
 from windows_pipeline.engine.firings.process import RECORDS, FunctionKernel
 from windows_pipeline.windows.firing.window_function import WindowFunction
@@ -40,7 +40,7 @@ class FiringFunction:
         fields = ", ".join(f"'{name}', `{name}`" for name in process.records)
         return replace(
             aggregates,
-            aggregates=(*aggregates.aggregates, Aggregate(_PANE, Function.COLLECT_LIST, _PANE)),
+            aggregates=(*aggregates.aggregates, Aggregate(_PANE, FUNCTIONS["collect_list"], _PANE)),
             added={**aggregates.added, _PANE: f"named_struct({fields})"},
         )
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.lateness import is_late
 from windows_pipeline.engine.record_shards import in_record_shards
@@ -29,9 +29,9 @@ from windows_pipeline.windows import ROW_KEY, GracedRows, RowWindow
 
 _TIME_MS = "_event_time_ms"
 _OF_RECORDS = {
-    "record_count": Function.COUNT,
-    "_first_event_time_ms": Function.MIN,
-    "_last_event_time_ms": Function.MAX,
+    "record_count": "count",
+    "_first_event_time_ms": "min",
+    "_last_event_time_ms": "max",
 }
 """The columns that each result has besides its aggregates."""
 
@@ -106,7 +106,9 @@ def _with_results(
     """Adds to each record the columns of `_OF_RECORDS` and the aggregates of its window."""
     # Prefixed, because a value column may have any name.
     values = {aggregate.column: f"_value_{aggregate.column}" for aggregate in aggregates}
-    of_records = [Aggregate(name, function, _TIME_MS) for name, function in _OF_RECORDS.items()]
+    of_records = [
+        Aggregate(name, FUNCTIONS[function], _TIME_MS) for name, function in _OF_RECORDS.items()
+    ]
     of_values = (replace(each, column=values[each.column]) for each in aggregates)
     wanted = [*of_records, *of_values]
     rows = records.select(

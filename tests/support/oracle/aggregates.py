@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 Number = int | float
-Value = bool | int | float | Decimal | str | date | datetime
+Value = bool | int | float | Decimal | str | date | datetime | dict[str, Any]
 
 LARGEST_DECIMAL_SCALE = 38
 _LARGEST_BIGINT = 2**63 - 1
@@ -30,7 +30,8 @@ def aggregate(
 
     Args:
         function: count, count_distinct, sum, min, max, avg, variance, stddev (of a sample),
-            var_pop, stddev_pop, percentile(p) with p from 0 to 1, first, last, collect_list.
+            var_pop, stddev_pop, percentile(p) with p from 0 to 1, median, first, last,
+            collect_list, min_by, max_by; the last two of dicts of `value` and `by`.
         values: One column's, of one type; of decimals of one scale.
         times: Their event times, for first, last and collect_list.
         kind: The column's type, 'bigint' or 'decimal(38,0)', if a result may not fit its own;
@@ -68,6 +69,8 @@ def _unbounded(function: str, values: Sequence[Value | None], times: Sequence[in
         return _by_time(values, times)
     if not present:
         return None
+    if function in ("min_by", "max_by"):
+        return _by_another(function, values, times)
     if function in ("first", "last"):
         return _by_time(values, times)[0 if function == "first" else -1]
     if function.startswith("percentile("):
@@ -95,6 +98,19 @@ def _by_time(values: Sequence[Value | None], times: Sequence[int] | None) -> lis
         if value is not None
     ]
     return [value for _, value in sorted(present, key=lambda p: (p[0], spark_order(p[1])))]
+
+
+def _by_another(function: str, pairs: Sequence[Any], times: Sequence[int] | None) -> Any:
+    """Rule G1: of equal `by` the earliest; then min_by the smallest value, max_by the largest."""
+    assert times is not None
+    sign = 1 if function == "min_by" else -1
+    ranked = {
+        (spark_order(_plain(pair["by"])), sign * time, spark_order(_plain(pair["value"]))): pair
+        for pair, time in zip(pairs, times, strict=True)
+        if pair is not None
+    }
+    decisive = min(ranked) if function == "min_by" else max(ranked)
+    return _plain(ranked[decisive]["value"])
 
 
 def _sum(values: Sequence[Any]) -> Any:
@@ -174,4 +190,5 @@ _OF_VALUES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "stddev": lambda values: _root(_variance(values, 1)),
     "var_pop": lambda values: _variance(values, 0),
     "stddev_pop": lambda values: _root(_variance(values, 0)),
+    "median": lambda values: _percentile(values, 0.5),
 }

@@ -19,10 +19,12 @@ class Computed(NamedTuple):
     Attributes:
         expression: The argument; None to count records.
         condition: The condition; None for all records.
+        by: The second argument, which decides whose value is the result; None without one.
     """
 
     expression: Expression | None
     condition: Expression | None = None
+    by: Expression | None = None
 
     def of(self, record: Mapping[str, Any]) -> Any:
         """The value of a record: null where the condition is not true.
@@ -32,7 +34,11 @@ class Computed(NamedTuple):
         """
         if self.condition is not None and value_of(self.condition, record) is not True:
             return None
-        return 1 if self.expression is None else value_of(self.expression, record)
+        value = 1 if self.expression is None else value_of(self.expression, record)
+        if self.by is None:
+            return value
+        by = value_of(self.by, record)
+        return None if by is None else {"value": value, "by": by}
 
 
 class ExpressionFailedError(Exception):
@@ -44,6 +50,7 @@ def call_of(function: str, column: str | Computed) -> str:
     if isinstance(column, str):
         return f"{function}({column})"
     argument = "*" if column.expression is None else text_of(column.expression)
+    argument += "" if column.by is None else f", {text_of(column.by)}"
     where = "" if column.condition is None else f" where {text_of(column.condition)}"
     return f"{function}({argument}){where}"
 

@@ -130,7 +130,7 @@ def _made_of(pipeline: Pipeline, stored: Table) -> dict[str, list[str]]:
     read = {"key": windows.keyed(source).key_columns}
     read |= dict.fromkeys((*_TIMES, "record_count"), (source.event_time,))
     for aggregate in windows.aggregate_list:
-        texts = filter(None, (aggregate.column, aggregate.written, aggregate.condition))
+        texts = [aggregate.column, *aggregate.texts]
         names = sorted(set().union(*map(columns_read, texts)) & source.types.keys())
         read[aggregate.name] = tuple(names) or (source.event_time,)
     return {

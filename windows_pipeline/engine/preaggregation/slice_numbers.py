@@ -1,4 +1,6 @@
-"""Splits numbers into integer limbs with Spark's own expressions, for exact sums (rule G2).
+"""Splits numbers into integer limbs, for exact sums (rule G2).
+
+Spark's own expressions split the numbers of slices, NumPy those of single records.
 
 Limbs are bigints, which Spark adds and multiplies exactly. Integers and unscaled decimals are
 split into limbs as they are. Doubles of about one magnitude are integer multiples of one power of
@@ -12,6 +14,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from itertools import combinations_with_replacement
 
+import numpy as np
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -34,6 +37,8 @@ _CENTRE = -13
 _POINT_BITS = 53
 """How many bits after the point scaled values have; they have 40 before it."""
 _CENTRAL_POWER = _CENTRE - _POINT_BITS
+_LIMB_MASK = (1 << LIMB_BITS) - 1
+_MANTISSA_BITS = 53
 
 
 def power_of(value: Column) -> Column:
@@ -115,3 +120,49 @@ def square_of(limbs: Sequence[Column]) -> list[Column]:
 
 def _is_finite(value: Column) -> Column:
     return F.abs(value) < F.lit(float("inf"))  # NaN is the largest number
+
+
+def doubles_as_multiples(numbers: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Doubles as a power of two and a multiple of it; `NAN` and so on with the multiple 0."""
+    finite = np.isfinite(numbers)
+    fractions, exponents = np.frexp(np.where(finite, numbers, 0.0))
+    multiples = np.ldexp(fractions, _MANTISSA_BITS).astype(np.int64)
+    power = exponents.astype(np.int64) - _MANTISSA_BITS
+    # The multiples of smaller powers end with as many zeros: no double is between.
+    multiples >>= np.minimum(np.maximum(LOWEST_POWER - power, 0), 63)
+    power = np.where(multiples == 0, 0, np.maximum(power, LOWEST_POWER))
+    special = np.where(np.isnan(numbers), NAN, np.where(numbers > 0, ABOVE, BELOW))
+    return np.where(valid & ~finite, special, power), multiples
+
+
+def integers_as_limbs(whole: np.ndarray) -> list[np.ndarray]:
+    """Integers in limbs, the lowest first; the highest has the sign."""
+    return [
+        whole & _LIMB_MASK,
+        (whole >> LIMB_BITS) & _LIMB_MASK,
+        whole >> 2 * LIMB_BITS,
+    ]
+
+
+def words_as_limbs(low: np.ndarray, high: np.ndarray) -> list[np.ndarray]:
+    """Integers of two words in limbs, the lowest first; the highest has the sign."""
+    low_bits = 64 - 2 * LIMB_BITS
+    middle = (low >> 2 * LIMB_BITS) & ((1 << low_bits) - 1)
+    rest = high >> LIMB_BITS - low_bits
+    return [
+        low & _LIMB_MASK,
+        (low >> LIMB_BITS) & _LIMB_MASK,
+        middle | (high << low_bits) & _LIMB_MASK,
+        rest & _LIMB_MASK,
+        rest >> LIMB_BITS,
+    ]
+
+
+def squares_as_limbs(limbs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The squares of numbers in limbs, in twice as many limbs, not carried."""
+    found = [np.zeros_like(limbs[0]) for _ in range(2 * len(limbs))]
+    for i, j in combinations_with_replacement(range(len(limbs)), 2):
+        product = limbs[i] * limbs[j] * (1 if i == j else 2)
+        found[i + j] += product & _LIMB_MASK
+        found[i + j + 1] += product >> LIMB_BITS
+    return found

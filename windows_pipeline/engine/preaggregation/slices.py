@@ -9,65 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
-from typing import TypeGuard
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
-from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
-from windows_pipeline.engine.preaggregation.slice_numbers import (
-    LIMB,
-    SQUARE_LIMB,
-    divided,
-    limbs_of_integer,
-    limbs_of_scaled,
-    limbs_of_wholes,
-    power_of,
-    scaled,
-    square_of,
-    wholes_of_decimal,
+from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.engine.preaggregation.partial_result import (
+    FIRST_MS,
+    LAST_MS,
+    RECORDS,
+    ShortResult,
 )
-from windows_pipeline.kernels.aggregates.sums import VARIANCES
+from windows_pipeline.engine.preaggregation.partial_results import partial_result_of
+from windows_pipeline.engine.preaggregation.partial_sums import (
+    DOUBLES,
+    power_column,
+    with_multiples,
+    with_wholes,
+)
 from windows_pipeline.windows import TimeWindows
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
-RECORDS = "_slice_records"
-FIRST_MS = "_event_time_ms"
-LAST_MS = "_slice_last_ms"
-HIGH, LOW, VALUES, TIME_MS, VALUE, TOTAL = "high", "low", "values", "time_ms", "value", "total"
-POWER, SCALE, MULTIPLES, KIND = "power", "scale", "multiples", "kind"
-"""The fields of a slice's partial aggregate; see `_state`."""
-
 _ENTRY_MS, _EXIT_MS = "_entry_ms", "_exit_ms"
-_MOST_DIGITS = 28
-"""Spark's sum of decimals has ten digits more than they have, but at most 38."""
-_DOUBLES = (T.FloatType, T.DoubleType)
-MOST_BIGINT_DIGITS = 18
-"""The most digits of a decimal whose unscaled value always fits a bigint."""
-_ADDING = (Function.SUM, Function.AVG)
-_OF_VALUES = (Function.COUNT_DISTINCT, Function.PERCENTILE, Function.MEDIAN)
-"""Aggregates that need each distinct value of a slice, with the number of its records."""
 
 
 def can_pre_aggregate(aggregates: Sequence[Aggregate]) -> bool:
-    """Whether all of these aggregates can be computed from slices, exactly (rule G2).
-
-    Lists and a user's aggregates cannot. A list's partial result would be its records. A user's
-    functions run in Python, which gets records only after the shuffle.
-    """
-    return not any(
-        each.function is Function.COLLECT_LIST or isinstance(each.function, UserAggregate)
-        for each in aggregates
-    )
+    """Whether all of these aggregates can be computed from slices, exactly (rule G2)."""
+    return all(partial_result_of(each) is not None for each in aggregates)
 
 
 def has_short_states(aggregates: Sequence[Aggregate]) -> bool:
     """Whether a slice's partial results are of one length, however many records it has."""
-    return can_pre_aggregate(aggregates) and not any(
-        each.function in _OF_VALUES for each in aggregates
-    )
+    return all(isinstance(partial_result_of(each), ShortResult) for each in aggregates)
 
 
 def with_separate_columns(
@@ -136,125 +109,24 @@ def in_groups(
     Returns:
         The columns of `by` and `also`, and the aggregates' columns with their partial results.
     """
-    values = [each.column for each in aggregates if each.function in _OF_VALUES]
-    states = {
-        each.column: _state(each, records.schema[each.column].dataType)
-        for each in aggregates
-        if each.column not in values
-    }
-    doubles = [each.column for each in aggregates if _adds_doubles(each, records.schema)]
-    squared = [each.column for each in aggregates if each.function in VARIANCES]
-    prepared = _with_wholes(_as_multiples(records, doubles), squared)
-    groups = prepared.groupBy(*by, *map(_power, doubles), *values)
+    partial = {each.column: partial_result_of(each) for each in aggregates}
+    short = {name: each for name, each in partial.items() if isinstance(each, ShortResult)}
+    values = [name for name in partial if name not in short]
+    kinds = {name: records.schema[name].dataType for name in short}
+    states = {name: each.state(name, kinds[name]) for name, each in short.items()}
+    doubles = [
+        name
+        for name, each in short.items()
+        if each.adds_numbers and isinstance(kinds[name], DOUBLES)
+    ]
+    squared = [name for name, each in short.items() if each.adds_squares]
+    prepared = with_wholes(with_multiples(records, doubles), squared)
+    groups = prepared.groupBy(*by, *map(power_column, doubles), *values)
     found = groups.agg(*also, *(state.alias(name) for name, state in states.items()))
-    return found.drop(*map(_power, doubles))
-
-
-def _adds_doubles(aggregate: Aggregate, records: T.StructType) -> bool:
-    kind = records[aggregate.column].dataType
-    return aggregate.function in (*_ADDING, *VARIANCES) and isinstance(kind, _DOUBLES)
-
-
-def _as_multiples(records: DataFrame, doubles: Sequence[str]) -> DataFrame:
-    """Doubles as multiples (`slice_numbers.scaled`), with the powers."""
-    if not doubles:  # Spark Connect refuses a call without columns
-        return records
-    values = {name: F.col(name).cast("double") for name in doubles}
-    split = records.withColumns({_power(name): power_of(value) for name, value in values.items()})
-    return split.withColumns(
-        {name: scaled(value, F.col(_power(name))) for name, value in values.items()}
-    )
-
-
-def _power(name: str) -> str:
-    return f"_power_of_{name}"
-
-
-def _with_wholes(records: DataFrame, squared: Sequence[str]) -> DataFrame:
-    """Splits decimals too long for a bigint once; Spark would else divide again for each limb."""
-    wholes: dict[str, Column] = {}
-    for name in squared:
-        kind = records.schema[name].dataType
-        if _is_long(kind):
-            parts = wholes_of_decimal(F.col(name), kind.scale)
-            wholes |= zip(_wholes(name), parts, strict=True)
-    return records.withColumns(wholes) if wholes else records
-
-
-def _is_long(kind: T.DataType) -> TypeGuard[T.DecimalType]:
-    return isinstance(kind, T.DecimalType) and kind.precision > MOST_BIGINT_DIGITS
-
-
-def _wholes(name: str) -> list[str]:
-    return [f"_whole_{index}_of_{name}" for index in range(3)]
+    return found.drop(*map(power_column, doubles))
 
 
 def _next_end(windows: TimeWindows, instant_ms: Column) -> Column:
     """The first window end after an instant, less a constant."""
     before_ms = instant_ms - F.lit(windows.size_ms)
     return before_ms - F.pmod(before_ms, F.lit(windows.advance_ms))
-
-
-def _state(aggregate: Aggregate, kind: T.DataType) -> Column:
-    """The partial aggregate of a slice's values, which `combine` merges with other slices'."""
-    value = F.col(aggregate.column)
-    time_and_value = F.struct(F.col(FIRST_MS).alias(TIME_MS), value.alias(VALUE))
-    match aggregate.function:
-        case Function.COUNT:
-            return F.count(value)
-        case Function.MIN:
-            return F.min(value)
-        case Function.MAX:
-            return F.max(value)
-        case Function.FIRST:
-            return F.min(F.when(value.isNotNull(), time_and_value))
-        case Function.LAST:
-            return F.max(F.when(value.isNotNull(), time_and_value))
-    if aggregate.function not in (Function.SUM, Function.AVG, *VARIANCES):
-        raise ValueError(
-            f"{aggregate}: must be a function that has a partial result; add its case here"
-        )
-    values = F.count(value).alias(VALUES)
-    if aggregate.function in VARIANCES or isinstance(kind, _DOUBLES):
-        return F.struct(*_unit(aggregate, kind), *_sums_of_limbs(aggregate, kind), values)
-    if isinstance(kind, T.DecimalType):
-        return F.struct(*_sums_of_decimals(value, kind), values)
-    # High and low halves, so that neither sum overflows.
-    high = F.sum(F.shiftright(value.cast("bigint"), 32))
-    low = F.sum(value.cast("bigint").bitwiseAND(F.lit((1 << 32) - 1)))
-    return F.struct(high.alias(HIGH), low.alias(LOW), values)
-
-
-def _sums_of_decimals(value: Column, kind: T.DecimalType) -> list[Column]:
-    """The sum; or where Spark's could overflow, the sums of the low 64 bits and of the rest."""
-    of_kind = F.lit(None).cast(kind).alias(KIND)
-    if kind.precision <= _MOST_DIGITS:
-        return [F.sum(value).alias(TOTAL), of_kind]
-    above, rest = divided(value, 1 << 64, kind.scale)
-    multiples = F.sum(above.cast("decimal(19,0)"))
-    return [F.sum(rest).alias(TOTAL), multiples.alias(MULTIPLES), of_kind]
-
-
-def _unit(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
-    """The unit that the whole numbers count: a power of two over a power of ten."""
-    power = F.col(_power(aggregate.column)) if isinstance(kind, _DOUBLES) else F.lit(0)
-    scale = kind.scale if isinstance(kind, T.DecimalType) else 0
-    return [power.alias(POWER), F.lit(scale).alias(SCALE)]
-
-
-def _sums_of_limbs(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
-    """Sums of whole numbers limb by limb, and for variances also of their squares."""
-    value = F.col(aggregate.column)
-    if isinstance(kind, _DOUBLES):
-        limbs = limbs_of_scaled(value)
-    elif _is_long(kind):
-        limbs = limbs_of_wholes([F.col(name) for name in _wholes(aggregate.column)])
-    elif isinstance(kind, T.DecimalType):
-        limbs = limbs_of_integer((value * F.lit(Decimal(10**kind.scale))).cast("bigint"))
-    else:
-        limbs = limbs_of_integer(value.cast("bigint"))
-    sums = [F.sum(limb).alias(f"{LIMB}{index}") for index, limb in enumerate(limbs)]
-    if aggregate.function in VARIANCES:
-        squares = enumerate(square_of(limbs))
-        sums += [F.sum(limb).alias(f"{SQUARE_LIMB}{index}") for index, limb in squares]
-    return sums

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
+from windows_pipeline.aggregates import Aggregate, UserAggregate
 from windows_pipeline.kernels.aggregates.ordered import (
     running_distinct_count,
     running_lists,
@@ -19,7 +20,7 @@ from windows_pipeline.kernels.aggregates.running import (
     running_largest,
     running_total,
 )
-from windows_pipeline.kernels.aggregates.sums import sum_or_mean_of, variance_of
+from windows_pipeline.kernels.aggregates.sums import VARIANCES, sum_or_mean_of, variance_of
 from windows_pipeline.kernels.aggregates.user import aggregate_of_user
 from windows_pipeline.kernels.values import (
     as_array,
@@ -32,6 +33,9 @@ from windows_pipeline.kernels.values import (
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.tuning import TUNING, Tuning
 
+Kernel = Callable[[Aggregate, pa.Array, WindowedRecords], pa.Array]
+"""Computes an aggregate of each window from the records' values, which are `plain`."""
+
 
 def parts_of(
     records: WindowedRecords, aggregates: Sequence[Aggregate], tuning: Tuning = TUNING
@@ -43,7 +47,7 @@ def parts_of(
     """
     windows = records.windows
     cuts = set(range(tuning.part_windows, len(windows.group), tuning.part_windows))
-    if any(aggregate.function is Function.COLLECT_LIST for aggregate in aggregates):
+    if any(aggregate.function.lists_values for aggregate in aggregates):
         part = np.cumsum(windows.entered - windows.left) // tuning.part_values
         cuts.update((np.flatnonzero(np.diff(part)) + 1).tolist())
     for start, end in pairwise([0, *sorted(cuts), len(windows.group)]):
@@ -89,33 +93,53 @@ def aggregate_windows(
     values, function = plain(as_array(column)), aggregate.function
     if isinstance(function, UserAggregate):
         return aggregate_of_user(aggregate, function, values, records)
-    match function:
-        case Function.COUNT:
-            return pa.array(running_count(records.windows, is_valid(values)))
-        case Function.COUNT_DISTINCT:
-            return distinct_counts(values, records)
-        case Function.COLLECT_LIST:
-            return _lists(values, records)
-        case Function.MIN | Function.MAX | Function.FIRST | Function.LAST:
-            return _extreme(function, values, records)
-        case Function.PERCENTILE | Function.MEDIAN:
-            return percentiles(aggregate, values, np.ones(len(values), np.int64), records)
-        case Function.SUM | Function.AVG:
-            return sum_or_mean_of(aggregate, values, records)
-        case Function.VARIANCE | Function.VAR_POP | Function.STDDEV | Function.STDDEV_POP:
-            return variance_of(function, values, records)
+    return KERNELS[function.name](aggregate, values, records)
 
 
-def _extreme(function: Function, values: pa.Array, records: WindowedRecords) -> pa.Array:
-    """The smallest or largest value, or the first or last by event time and then value."""
-    by_value = function in (Function.MIN, Function.MAX)
-    codes = value_codes(values) if by_value else _positions(values, records)
-    if function in (Function.MIN, Function.FIRST):
-        codes = ~codes
-    return _taken(values, running_largest(records.windows, codes, is_valid(values)))
+def _counts(_: Aggregate, values: pa.Array, records: WindowedRecords) -> pa.Array:
+    return pa.array(running_count(records.windows, is_valid(values)))
 
 
-def _lists(values: pa.Array, records: WindowedRecords) -> pa.Array:
+def distinct_counts(_: Aggregate, values: pa.Array, records: WindowedRecords) -> pa.Array:
+    """How many different values each window contains; the values must be `plain`."""
+    encoded = pa.array(value_codes(values)).dictionary_encode()
+    codes, code_count = np.array(encoded.indices), len(encoded.dictionary)
+    valid = is_valid(values)
+    return pa.array(running_distinct_count(records.windows, codes, valid, code_count))
+
+
+def extreme(
+    _: Aggregate, values: pa.Array, records: WindowedRecords, *, smallest: bool
+) -> pa.Array:
+    """The smallest or largest value of each window; the values must be `plain`."""
+    codes = value_codes(values)
+    found = running_largest(records.windows, ~codes if smallest else codes, is_valid(values))
+    return _taken(values, found)
+
+
+def _at_an_end(
+    _: Aggregate, values: pa.Array, records: WindowedRecords, *, first: bool
+) -> pa.Array:
+    """The first or last value by event time and then value."""
+    positions = _positions(values, records)
+    found = running_largest(records.windows, ~positions if first else positions, is_valid(values))
+    return _taken(values, found)
+
+
+def _decided_by_another(
+    _: Aggregate, pairs: pa.Array, records: WindowedRecords, *, smallest: bool
+) -> pa.Array:
+    """The value of the record with the smallest or largest `by`, of equal ones of the first."""
+    value, by = pairs.flatten()
+    from_first = records.time_ms if smallest else -records.time_ms
+    order = np.lexsort((value_codes(value), is_valid(value), from_first, value_codes(by)))
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    found = running_largest(records.windows, ~ranks if smallest else ranks, is_valid(pairs))
+    return _taken(value, found)
+
+
+def _lists(_: Aggregate, values: pa.Array, records: WindowedRecords) -> pa.Array:
     positions = _positions(values, records)
     offsets, listed = running_lists(records.windows, positions, is_valid(values))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.take(pa.array(listed)))
@@ -130,14 +154,6 @@ def _positions(values: pa.Array, records: WindowedRecords) -> np.ndarray:
     return positions_by_time_and_value(
         records.starts, records.time_ms, value_codes(values), is_valid(values)
     )
-
-
-def distinct_counts(values: pa.Array, records: WindowedRecords) -> pa.Array:
-    """How many different values each window contains; the values must be `plain`."""
-    encoded = pa.array(value_codes(values)).dictionary_encode()
-    codes, code_count = np.array(encoded.indices), len(encoded.dictionary)
-    valid = is_valid(values)
-    return pa.array(running_distinct_count(records.windows, codes, valid, code_count))
 
 
 def percentiles(
@@ -156,3 +172,27 @@ def percentiles(
     codes, doubles = value_codes(values), doubles_of(values)
     found = running_percentile(records.starts, records.windows, codes, doubles, counts, percentage)
     return pa.array(found, mask=running_total(records.windows, counts) == 0)
+
+
+def _percentiles_of_records(
+    aggregate: Aggregate, values: pa.Array, records: WindowedRecords
+) -> pa.Array:
+    return percentiles(aggregate, values, np.ones(len(values), np.int64), records)
+
+
+KERNELS: Mapping[str, Kernel] = {
+    "count": _counts,
+    "count_distinct": distinct_counts,
+    "sum": partial(sum_or_mean_of, mean=False),
+    "avg": partial(sum_or_mean_of, mean=True),
+    "min": partial(extreme, smallest=True),
+    "max": partial(extreme, smallest=False),
+    "first": partial(_at_an_end, first=True),
+    "last": partial(_at_an_end, first=False),
+    "min_by": partial(_decided_by_another, smallest=True),
+    "max_by": partial(_decided_by_another, smallest=False),
+    **dict.fromkeys(VARIANCES, variance_of),
+    "collect_list": _lists,
+    **dict.fromkeys(("percentile", "median"), _percentiles_of_records),
+}
+"""The kernel of each function by its name."""

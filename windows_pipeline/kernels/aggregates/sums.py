@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.kernels.aggregates.decimals import Wide, running_sum_of_decimals
 from windows_pipeline.kernels.aggregates.running import (
@@ -17,12 +17,14 @@ from windows_pipeline.kernels.aggregates.variance import Multiples, multiples_of
 from windows_pipeline.kernels.values import is_valid, numbers_of
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 
-VARIANCES = {Function.VARIANCE: 1, Function.STDDEV: 1, Function.VAR_POP: 0, Function.STDDEV_POP: 0}
+VARIANCES = {"variance": 1, "stddev": 1, "var_pop": 0, "stddev_pop": 0}
 """By function, what is subtracted from the number of values in the divisor."""
-_ROOTS = (Function.STDDEV, Function.STDDEV_POP)
+_ROOTS = ("stddev", "stddev_pop")
 
 
-def sum_or_mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
+def sum_or_mean_of(
+    aggregate: Aggregate, column: pa.Array, records: WindowedRecords, *, mean: bool
+) -> pa.Array:
     """Sums as bigint, double or decimal, means as double or decimal; null without a value.
 
     A result that does not fit its type fails (`WindowedRecords.fail`) with an ArithmeticError that
@@ -32,13 +34,13 @@ def sum_or_mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedReco
     count = running_count(windows, valid)
     if pa.types.is_decimal(column.type):
         sums = running_sum_of_decimals(windows, column)
-        return decimal_result(aggregate, column.type, sums, count, records)
+        return decimal_result(aggregate, column.type, sums, count, records, mean=mean)
     numbers = numbers_of(column)
     if numbers.dtype == np.float64:
-        by = divisors(aggregate, count)
+        by = divisors(count, mean=mean)
         return pa.array(running_sum_of_doubles(windows, numbers, valid, by), mask=count == 0)
     high, low = running_sum_of_integers(windows, numbers, valid)
-    if aggregate.function is Function.AVG:
+    if mean:
         return integer_mean(high, low, count)
     return integer_sum(aggregate, high, low, count, records)
 
@@ -59,9 +61,9 @@ def integer_sum(
     return pa.array((high << 32) | low, mask=overflows | (count == 0))
 
 
-def divisors(aggregate: Aggregate, count: np.ndarray) -> np.ndarray:
+def divisors(count: np.ndarray, *, mean: bool) -> np.ndarray:
     """The divisors of sums of `count` doubles: the count for means, 1 for sums."""
-    return np.maximum(count, 1) if aggregate.function is Function.AVG else np.ones_like(count)
+    return np.maximum(count, 1) if mean else np.ones_like(count)
 
 
 def integer_mean(high: np.ndarray, low: np.ndarray, count: np.ndarray) -> pa.Array:
@@ -79,20 +81,22 @@ def decimal_result(
     sums: Wide,
     count: np.ndarray,
     records: WindowedRecords,
+    *,
+    mean: bool,
 ) -> pa.Array:
-    """The sums or means, by `aggregate`, of `count` decimals of type `kind`.
+    """The sums or means of `count` decimals of type `kind`.
 
     A result that does not fit its type fails as in `sum_or_mean_of`.
     """
     result = _result_type(aggregate, kind)
-    if aggregate.function is Function.AVG:
+    if mean:
         sums = sums.over(np.maximum(count, 1), 10 ** (result.scale - kind.scale))
     overflows = ~sums.fits(result.precision)
     _note_overflows(aggregate, f"decimal({result.precision},{result.scale})", overflows, records)
     return sums.decimals(result, overflows | (count == 0))
 
 
-def variance_of(function: Function, column: pa.Array, records: WindowedRecords) -> pa.Array:
+def variance_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
     """Variances or standard deviations; null for too few values, NaN if a value is not finite."""
     windows, valid = records.windows, is_valid(column)
     finite = valid
@@ -100,21 +104,22 @@ def variance_of(function: Function, column: pa.Array, records: WindowedRecords) 
         finite = valid & np.isfinite(numbers_of(column))
     count, finite_count = running_count(windows, valid), running_count(windows, finite)
     multiples = multiples_of(column, finite, records.starts)
-    return variance_result(function, multiples, finite_count, count, records)
+    return variance_result(aggregate, multiples, finite_count, count, records)
 
 
 def variance_result(
-    function: Function,
+    aggregate: Aggregate,
     multiples: Multiples,
     finite_count: np.ndarray,
     count: np.ndarray,
     records: WindowedRecords,
 ) -> pa.Array:
     """Variances or standard deviations of `count` values; NaN where not all values are finite."""
-    less = VARIANCES[function]
+    name = aggregate.function.name
+    less = VARIANCES[name]
     variances = running_variance(records.windows, multiples, finite_count, less)
     variances[finite_count < count] = np.nan
-    if function in _ROOTS:
+    if name in _ROOTS:
         variances = np.sqrt(variances)
     return pa.array(variances, mask=count <= less)
 

@@ -1,4 +1,4 @@
-"""The aggregate functions of the DataFrame API: `sum_("amount").where("amount > 0")`."""
+"""An aggregate as a user of the DataFrame API writes it: `sum_("amount").where("amount > 0")`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
-from windows_pipeline.aggregates.aggregate import Function, check_percentage, function_name
+from windows_pipeline.aggregates.aggregate import check_second
+from windows_pipeline.aggregates.function import Function
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
 
 _PLAIN_NAME = re.compile(r"\w+")
@@ -26,7 +27,7 @@ ColumnOrName = Expression | str
 class Aggregation:
     """An aggregate of a column or an expression, with a name and maybe a condition.
 
-    Make one with the functions of this module.
+    The library's functions make one: `sum_`, `count` and so on, each beside its `Function`.
 
     Attributes:
         function: The function to compute (rule G1).
@@ -34,6 +35,7 @@ class Aggregation:
         percentage: The fraction of a `percentile`, from 0 to 1; None for other functions.
         name: The result's column; None for an aggregate that needs an `alias`.
         condition: SQL or an expression; the function sees records for which it is true.
+        by: What decides which value is the result; None for functions without such an argument.
     """
 
     function: Function | UserAggregate
@@ -41,13 +43,14 @@ class Aggregation:
     percentage: float | None = None
     name: str | None = None
     condition: ColumnOrName | None = None
+    by: ColumnOrName | None = None
 
     def __post_init__(self) -> None:
         """Checks the arguments."""
-        check_percentage(self.function, self.percentage)
-        if self.column is None and self.function is not Function.COUNT:
+        check_second(self.function, self.percentage, self.by)
+        if self.column is None and not self.function.counts_records:
             raise ValueError(
-                f"column: {function_name(self.function)} needs a column, not None; pass the "
+                f"column: {self.function.name} needs a column, not None; pass the "
                 "column's name, or a Column"
             )
 
@@ -102,6 +105,11 @@ class Aggregation:
         return self.column if isinstance(self.column, str) else self.result_name
 
     @property
+    def written_by(self) -> str | None:
+        """The user's text for `by`; for an expression, the name of the result."""
+        return self.by if self.by is None or isinstance(self.by, str) else self.result_name
+
+    @property
     def result_name(self) -> str:
         """The name of the result's column.
 
@@ -110,98 +118,10 @@ class Aggregation:
         """
         if self.name is None:
             raise ValueError(
-                f"{function_name(self.function)} of {self.column!s} has no name; "
+                f"{self.function.name} of {self.column!s} has no name; "
                 "give it one with .alias('...')"
             )
         return self.name
-
-
-def count(column: ColumnOrName | None = None) -> Aggregation:
-    """Counts the records, or the values of a column that are not null: bigint.
-
-    `count("*")` is `count()`.
-    """
-    if column is None or (isinstance(column, str) and column == "*"):
-        return Aggregation(Function.COUNT, name="count")
-    return _of(Function.COUNT, column)
-
-
-def count_distinct(column: ColumnOrName) -> Aggregation:
-    """Counts the distinct values, exactly: bigint."""
-    return _of(Function.COUNT_DISTINCT, column)
-
-
-def sum_(column: ColumnOrName) -> Aggregation:
-    """The sum: bigint, double or a decimal of up to ten more digits; overflow is an error (G2)."""
-    return _of(Function.SUM, column)
-
-
-def min_(column: ColumnOrName) -> Aggregation:
-    """The smallest value, of any type that has an order; NaN is the largest number."""
-    return _of(Function.MIN, column)
-
-
-def max_(column: ColumnOrName) -> Aggregation:
-    """The largest value, of any type that has an order; NaN is the largest number."""
-    return _of(Function.MAX, column)
-
-
-def avg(column: ColumnOrName) -> Aggregation:
-    """The mean: double, or a decimal with up to four more digits, rounded half up (rule G2)."""
-    return _of(Function.AVG, column)
-
-
-def variance(column: ColumnOrName) -> Aggregation:
-    """The variance of a sample (divisor n - 1): double, rounded from the exact value (rule G2)."""
-    return _of(Function.VARIANCE, column)
-
-
-def var_pop(column: ColumnOrName) -> Aggregation:
-    """The variance of a population (divisor n): double, rounded from the exact value (rule G2)."""
-    return _of(Function.VAR_POP, column)
-
-
-def stddev(column: ColumnOrName) -> Aggregation:
-    """The standard deviation of a sample: double, the square root of `variance`."""
-    return _of(Function.STDDEV, column)
-
-
-def stddev_pop(column: ColumnOrName) -> Aggregation:
-    """The standard deviation of a population: double, the square root of `var_pop`."""
-    return _of(Function.STDDEV_POP, column)
-
-
-def first(column: ColumnOrName) -> Aggregation:
-    """The first non-null value by event time; of values at one time, the smallest."""
-    return _of(Function.FIRST, column)
-
-
-def last(column: ColumnOrName) -> Aggregation:
-    """The last non-null value by event time; of values at one time, the largest."""
-    return _of(Function.LAST, column)
-
-
-def collect_list(column: ColumnOrName) -> Aggregation:
-    """All non-null values, ordered by event time and, at one time, by value: an array."""
-    return _of(Function.COLLECT_LIST, column)
-
-
-def percentile(column: ColumnOrName, percentage: float) -> Aggregation:
-    """The exact percentile of numbers, interpolated between neighbours as Spark does: double.
-
-    Args:
-        column: A column of numbers.
-        percentage: The fraction of values below the result, from 0 to 1; 0.5 is the median.
-    """
-    of_all = _of(Function.PERCENTILE, column, percentage)
-    if of_all.name is None:
-        return of_all
-    return of_all.alias(f"{of_all.name}_{percentage}".replace(".", "_"))
-
-
-def median(column: ColumnOrName) -> Aggregation:
-    """The exact median of numbers: double; of an even number, the mean of the middle two."""
-    return _of(Function.MEDIAN, column)
 
 
 def user_aggregate(column: ColumnOrName, aggregate: UserAggregate) -> Aggregation:
@@ -215,17 +135,30 @@ def user_aggregate(column: ColumnOrName, aggregate: UserAggregate) -> Aggregatio
             f"aggregate: must be a UserAggregate, not {aggregate!r}; pass "
             "UserAggregate(create, ...)"
         )
-    return _of(aggregate, column)
+    return aggregation_of(aggregate, column)
 
 
-def _of(
-    function: Function | UserAggregate, column: ColumnOrName, percentage: float | None = None
+def aggregation_of(
+    function: Function | UserAggregate,
+    column: ColumnOrName,
+    percentage: float | None = None,
+    by: ColumnOrName | None = None,
 ) -> Aggregation:
-    if not _is_expression(column):
-        raise ValueError(f"column: {column!r} is not a column; pass a column's name, or a Column")
-    is_plain = isinstance(column, str) and _PLAIN_NAME.fullmatch(column) is not None
-    name = f"{function_name(function)}_{column}" if is_plain else None
-    return Aggregation(function, column, percentage, name)
+    """An aggregate of a column, named after it; without a name if it is an expression.
+
+    Raises:
+        ValueError: An argument is not what the function takes.
+    """
+    columns = {"column": column} if by is None else {"column": column, "by": by}
+    for argument, value in columns.items():
+        if not _is_expression(value):
+            raise ValueError(
+                f"{argument}: {value!r} is not a column; pass a column's name, or a Column"
+            )
+    are_plain = all(isinstance(c, str) and _PLAIN_NAME.fullmatch(c) for c in columns.values())
+    suffix = "" if percentage is None else f"_{percentage}".replace(".", "_")
+    name = "_".join([function.name, *map(str, columns.values())]) + suffix
+    return Aggregation(function, column, percentage, name if are_plain else None, by=by)
 
 
 def _is_expression(value: object) -> bool:
