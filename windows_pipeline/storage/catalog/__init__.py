@@ -66,8 +66,23 @@ OF_WINDOWS = (
 """The tables in the folder of a definition."""
 
 
+class _Made:
+    """A table of an owner, which is made when it is asked for first."""
+
+    def __init__(self, kind: TableKind) -> None:
+        self._kind = kind
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tables: _TablesOf[T], owner: type | None = None) -> T:
+        # The table takes this place in the instance, as a `cached_property` does.
+        made = tables.__dict__[self._name] = tables.made(self._kind)
+        return made
+
+
 class _TablesOf(Generic[T]):
-    """Tables of one owner, each made when it is asked for first."""
+    """Tables of one owner."""
 
     def __init__(self, owner: TableOwner, warehouse: str, make: Callable[[TableSpec], T]) -> None:
         """Takes what the tables are of, where they lie, and what is made of each.
@@ -81,7 +96,8 @@ class _TablesOf(Generic[T]):
         self._warehouse = warehouse
         self._make = make
 
-    def _made(self, kind: TableKind) -> T:
+    def made(self, kind: TableKind) -> T:
+        """Makes a table."""
         return self._make(kind.of(self._owner, self._warehouse))
 
     def _written(self, kinds: Iterable[TableKind]) -> list[T]:
@@ -93,75 +109,20 @@ class _TablesOf(Generic[T]):
 class WindowTables(_TablesOf[T]):
     """The tables of one named window definition, also those that it does not write."""
 
-    @cached_property
-    def keyed_windows(self) -> T:
-        """Windows as arrival units and micro-batches left them."""
-        return self._made(of_windows.KEYED_WINDOWS)
-
-    @cached_property
-    def late_records(self) -> T:
-        """Records that no window counts."""
-        return self._made(of_windows.LATE_RECORDS)
-
-    @cached_property
-    def final_windows(self) -> T:
-        """Closed windows."""
-        return self._made(of_windows.FINAL_WINDOWS)
-
-    @cached_property
-    def corrections(self) -> T:
-        """Final windows that a correction changed."""
-        return self._made(of_windows.CORRECTIONS)
-
-    @cached_property
-    def alerts(self) -> T:
-        """Rules that final windows broke."""
-        return self._made(of_windows.ALERTS)
-
-    @cached_property
-    def episodes(self) -> T:
-        """Episodes of alerts."""
-        return self._made(of_windows.EPISODES)
-
-    @cached_property
-    def failed_windows(self) -> T:
-        """Aggregates that can't be computed."""
-        return self._made(of_windows.FAILED_WINDOWS)
-
-    @cached_property
-    def notifications(self) -> T:
-        """What happened to episodes."""
-        return self._made(of_windows.NOTIFICATIONS)
-
-    @cached_property
-    def firings(self) -> T:
-        """Firings, of a definition with a trigger."""
-        return self._made(of_firings.FIRINGS)
-
-    @cached_property
-    def early_warnings(self) -> T:
-        """Rules that firings broke."""
-        return self._made(of_firings.EARLY_WARNINGS)
-
-    @cached_property
-    def processed(self) -> T:
-        """The rows that a user's function makes of firings."""
-        return self._made(of_firings.PROCESSED)
-
-    @cached_property
-    def computed_days(self) -> T:
-        """The days whose windows and alerts are computed to the end."""
-        return self._made(of_firings.COMPUTED_DAYS)
-
-    @cached_property
-    def fired_days(self) -> T:
-        """The days whose firings are computed, without a user's function."""
-        return self._made(of_firings.FIRED_DAYS)
-
-    @cached_property
-    def processed_days(self) -> T:
-        """The days whose firings are computed, with a user's function."""
-        return self._made(of_firings.PROCESSED_DAYS)
+    keyed_windows = _Made(of_windows.KEYED_WINDOWS)
+    late_records = _Made(of_windows.LATE_RECORDS)
+    final_windows = _Made(of_windows.FINAL_WINDOWS)
+    corrections = _Made(of_windows.CORRECTIONS)
+    alerts = _Made(of_windows.ALERTS)
+    episodes = _Made(of_windows.EPISODES)
+    failed_windows = _Made(of_windows.FAILED_WINDOWS)
+    notifications = _Made(of_windows.NOTIFICATIONS)
+    firings = _Made(of_firings.FIRINGS)
+    early_warnings = _Made(of_firings.EARLY_WARNINGS)
+    processed = _Made(of_firings.PROCESSED)
+    computed_days = _Made(of_firings.COMPUTED_DAYS)
+    fired_days = _Made(of_firings.FIRED_DAYS)
+    processed_days = _Made(of_firings.PROCESSED_DAYS)
 
     @property
     def days_of_firings(self) -> T:
@@ -189,30 +150,11 @@ class WindowTables(_TablesOf[T]):
 class PipelineTables(_TablesOf[T]):
     """The tables of a pipeline: the source's, and those of each window definition."""
 
-    @cached_property
-    def raw_events(self) -> T:
-        """The accepted records."""
-        return self._made(of_source.RAW_EVENTS)
-
-    @cached_property
-    def arrival_log(self) -> T:
-        """What arrived in each arrival unit."""
-        return self._made(of_source.ARRIVAL_LOG)
-
-    @cached_property
-    def rejected_records(self) -> T:
-        """The other records."""
-        return self._made(of_source.REJECTED_RECORDS)
-
-    @cached_property
-    def quarantined_files(self) -> T:
-        """The bad files that were left out (rule A8)."""
-        return self._made(of_source.QUARANTINED_FILES)
-
-    @cached_property
-    def landed_files(self) -> T:
-        """The files that were ingested."""
-        return self._made(of_source.LANDED_FILES)
+    raw_events = _Made(of_source.RAW_EVENTS)
+    arrival_log = _Made(of_source.ARRIVAL_LOG)
+    rejected_records = _Made(of_source.REJECTED_RECORDS)
+    quarantined_files = _Made(of_source.QUARANTINED_FILES)
+    landed_files = _Made(of_source.LANDED_FILES)
 
     def of(self, windows_name: str) -> WindowTables[T]:
         """The tables of a window definition."""
