@@ -86,7 +86,8 @@ def expected(function: str, column: str | Computed, ids: list[int]) -> tuple[Any
     own = [{"n": RECORDS[number][2]} for number in ids]
     try:
         values = [
-            column.of(record) if isinstance(column, Computed) else record[column] for record in own
+            column.of(record, ()) if isinstance(column, Computed) else record[column]
+            for record in own
         ]
         return aggregate(function, values, [0] * len(values), "bigint"), False
     except (AggregateFailedError, ExpressionFailedError):

@@ -30,12 +30,15 @@ from windows_pipeline import (
     count_distinct,
     first,
     max_,
+    max_by,
     median,
     min_,
+    min_by,
     stddev_pop,
     sum_,
 )
 
+WindowSpec = TimeWindows | SessionWindows | SlidingWindows
 TEN_MS = SlidingWindows.of_time_difference_and_grace("10 ms", "0 ms")
 
 
@@ -303,3 +306,45 @@ def test_an_int_of_milliseconds_does_not_wrap(spark: SparkSession) -> None:
         SparkRuntimeException, match=r"is an int, and .* fits none; cast it to bigint"
     ):
         timed.collect()
+
+
+LEVELS = [("p", 0, 9, "a", 1), ("q", 1, 5, "b", 1), ("q", 2, 7, "c", 1), ("p", 3, 6, "d", 2)]
+"""Of three records with the smallest level, the first to arrive is the last by event time."""
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        TimeWindows.of_size_and_grace("10 ms", "20 ms"),
+        TimeWindows.of_size_and_grace("10 ms", "20 ms").advance_by("5 ms"),
+        SessionWindows.of_inactivity_gap_and_grace("10 ms", "20 ms"),
+        SlidingWindows.of_time_difference_and_grace("8 ms", "20 ms"),
+    ],
+    ids=["tumbling", "hopping", "session", "sliding"],
+)
+def test_arrival_decides_where_what_decides_is_equal(
+    spark: SparkSession, windows: WindowSpec
+) -> None:
+    """Rules A1, G1: across source partitions by stream time, without an order by event time."""
+    events = spark.createDataFrame(
+        [(*row, "k") for row in LEVELS],
+        "part string, at bigint, ms bigint, name string, level int, key string",
+    )
+    by_key = wp.windowed(events, windows).by("key").event_time("ms")
+    aggregates = (
+        min_by("name", "level").alias("least"),
+        max_by("name", -F.col("level")).alias("most"),
+    )
+    expected = {
+        by_key: ("b", "a"),
+        by_key.arrival("at"): ("a", "c"),
+        by_key.arrival("at", partition="part"): ("b", "a"),
+    }
+    for windowed, (least, most) in expected.items():
+        (whole,) = windowed.agg(*aggregates).where("record_count = 4").limit(1).collect()
+        assert (whole.least, whole.most) == (least, most)
+    fired = by_key.arrival("at").firings(
+        wp.Trigger.until_window_closes(), *aggregates, input_ends=True
+    )
+    (whole,) = fired.where("record_count = 4").limit(1).collect()
+    assert (whole.least, whole.most) == ("a", "c")

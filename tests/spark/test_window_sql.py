@@ -115,7 +115,7 @@ def test_forward_windows_are_those_of_the_dataframe(spark: SparkSession, events:
 
 
 def test_an_aggregate_may_have_two_columns(spark: SparkSession, events: DataFrame) -> None:
-    """Rule G1: of equal users the first record to arrive decides."""
+    """Rule G1: of equal users the last record to arrive decides."""
     del events
     found = wp.sql(
         spark,
@@ -125,7 +125,7 @@ def test_an_aggregate_may_have_two_columns(spark: SparkSession, events: DataFram
     )
     rows = sorted(tuple(row[name] for name in found.columns[-3:]) for row in found.collect())
     assert found.columns[-3:] == ["least", "max_by_at_user", "second"]
-    assert rows == [(0, 1, "b"), (5, 5, "b"), (10, 9, "b")]
+    assert rows == [(0, 3, "b"), (5, 7, "b"), (10, 11, "b")]
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ def test_first_last_and_list_go_by_event_time() -> None:
     [
         # Each record: its time, its value, what decides.
         ([(1, 10, 5), (2, 20, 3), (3, 30, 9)], 20, 30),
-        ([(3, 30, 5), (1, 10, 5), (2, 20, 5)], 10, 10),  # of equal ones the first
+        ([(3, 30, 5), (1, 10, 5), (2, 20, 5)], 10, 30),  # of equal ones the first, the last
         ([(1, 10, 5), (1, 20, 5)], 10, 20),  # at one time by value
         ([(1, None, 5), (1, 20, 5)], None, 20),  # where null is the smallest
         ([(1, None, 1), (2, 20, 5), (3, None, 9)], None, None),  # a value may be null

@@ -38,7 +38,10 @@ def last(column: ColumnOrName) -> Aggregation:
 
 
 def min_by(column: ColumnOrName, by: ColumnOrName) -> Aggregation:
-    """The value, null or not, of the record with the smallest `by`; of equal ones, of the first.
+    """The value, null or not, of the record with the smallest `by`; of equal ones the first.
+
+    The first is the first to arrive. Without an order of arrival it is the first by event time; at
+    one time, the smallest value.
 
     Args:
         column: The value, of a type that has an order.
@@ -48,7 +51,10 @@ def min_by(column: ColumnOrName, by: ColumnOrName) -> Aggregation:
 
 
 def max_by(column: ColumnOrName, by: ColumnOrName) -> Aggregation:
-    """The value, null or not, of the record with the largest `by`; of equal ones, of the first.
+    """The value, null or not, of the record with the largest `by`; of equal ones the last.
+
+    The last is the last to arrive. Without an order of arrival it is the last by event time; at
+    one time, the largest value.
 
     Args:
         column: The value, of a type that has an order.

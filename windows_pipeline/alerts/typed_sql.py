@@ -6,7 +6,7 @@ A number is a bigint, a double, or a decimal that is wide enough for every resul
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -93,10 +93,18 @@ def case_of(branches: Sequence[tuple[ValueSql, ValueSql]], otherwise: ValueSql =
     return replace(found, fails=f"({fails} ELSE {otherwise.fails or 'FALSE'} END)")
 
 
-def pair_of(value: ValueSql, by: ValueSql) -> ValueSql:
-    """A value with what decides whether it is an aggregate's result; null where that is null."""
-    pair = f"NAMED_STRUCT('value', {value.sql}, 'by', {by.sql})"
-    kind = f"struct<value:{value.type},by:{by.type}>"
+def pair_of(value: ValueSql, by: ValueSql, arrival: Mapping[str, str]) -> ValueSql:
+    """A value with what decides whether it is an aggregate's result; null where that is null.
+
+    Args:
+        value: The value.
+        by: What decides.
+        arrival: The columns that order arrival, which decides among equal ones, with their types.
+    """
+    order = ", ".join(f"'{name}', {name}" for name in arrival)
+    pair = f"NAMED_STRUCT('value', {value.sql}, 'by', NAMED_STRUCT('by', {by.sql}, {order}))"
+    of_order = ",".join(f"{name}:{kind}" for name, kind in arrival.items())
+    kind = f"struct<value:{value.type},by:struct<by:{by.type},{of_order}>>"
     return ValueSql(f"IF({by.sql} IS NOT NULL, {pair}, NULL)", kind, any_fails([value, by]))
 
 

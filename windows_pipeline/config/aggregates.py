@@ -24,6 +24,14 @@ from windows_pipeline.alerts.rule_sql import (
 _FAILED = "_failed_"
 """The prefix of the columns that count the records for which an expression fails."""
 
+_ARRIVAL = {
+    "_stream_time_ms": "bigint",
+    "source_partition": "string",
+    "arrival_unit": "date",
+    "offset": "bigint",
+}
+"""The columns of records that order arrival across source partitions (rule A1)."""
+
 
 @dataclass(frozen=True, slots=True)
 class BoundAggregates:
@@ -74,7 +82,7 @@ def value_of(aggregate: Aggregate, columns: Mapping[str, str]) -> ValueSql:
     if aggregate.written != "*":
         value = compile_value(str(aggregate.written), columns)
     if aggregate.by is not None:
-        value = pair_of(value, compile_value(aggregate.by, columns))
+        value = pair_of(value, compile_value(aggregate.by, columns), _ARRIVAL)
     if aggregate.condition is None:
         return value
     condition = compile_value(aggregate.condition, columns)

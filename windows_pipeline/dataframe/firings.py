@@ -14,6 +14,7 @@ from windows_pipeline.dataframe.inputs import (
     ArrivalOrder,
     Input,
     with_close_times,
+    with_order_of_pairs,
     with_stream_times,
 )
 from windows_pipeline.dataframe.names import require_results
@@ -157,11 +158,12 @@ def _fired(
         return _when_closed(windows, stream_input, input_ends=input_ends, with_failed=with_failed)
     computed_days = {0: FiringSpec(trigger.fitted(windows), trigger)}
     timed = with_stream_times(stream_input.records(), _arrival(stream_input), input_ends=input_ends)
+    aggregates = stream_input.engine_aggregates
     return fire(
-        timed,
+        with_order_of_pairs(timed, aggregates, ("_stream_time_ms", *ARRIVAL_COLUMNS)),
         computed_days,
         stream_input.keys,
-        stream_input.engine_aggregates,
+        aggregates,
         ARRIVAL_COLUMNS,
         input_ends=input_ends,
         with_failed=with_failed,

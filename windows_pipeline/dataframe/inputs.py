@@ -295,6 +295,30 @@ def with_close_times(records: DataFrame, delay_ms: int, arrival: ArrivalOrder | 
     return records.crossJoin(F.broadcast(close_after(records, delay_ms, arrival)))
 
 
+def with_order_of_pairs(
+    records: DataFrame, aggregates: Sequence[Aggregate], order: Sequence[str]
+) -> DataFrame:
+    """Lets the order of arrival decide among equal values of what `min_by` goes by (rule G1).
+
+    Args:
+        records: The columns that the aggregates take, and those of `order`.
+        aggregates: The aggregates.
+        order: The columns that order arrival; none where it is unknown.
+    """
+    pairs = {each.column: F.col(each.column) for each in aggregates if each.by is not None}
+    if not pairs or not order:
+        return records
+    return records.withColumns(
+        {
+            name: F.when(
+                pair.isNotNull(),
+                F.struct(pair["value"], F.struct(pair["by"], *order).alias("by")),
+            )
+            for name, pair in pairs.items()
+        }
+    )
+
+
 def close_after(records: DataFrame, delay_ms: int, arrival: ArrivalOrder | None) -> DataFrame:
     """The close time after all records, as a single row: `_close_after_ms` (bigint).
 

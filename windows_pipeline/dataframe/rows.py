@@ -19,7 +19,7 @@ from windows_pipeline.dataframe.arguments import (
     require_names,
     require_on_error,
 )
-from windows_pipeline.dataframe.inputs import Input
+from windows_pipeline.dataframe.inputs import Input, with_order_of_pairs
 from windows_pipeline.dataframe.names import require_unreserved, unquoted
 from windows_pipeline.dataframe.results import Result, ResultOf
 from windows_pipeline.engine.row_kernel import result_column
@@ -244,7 +244,7 @@ def _evaluate(
         return evaluate_in_spark(
             rows, window, keys, aggregates, arrival, [_RECORD], with_failed=with_failed
         )
-    rows = rows_in_time_shards(rows, window)
+    rows = rows_in_time_shards(with_order_of_pairs(rows, aggregates, arrival), window)
     return evaluate_rows(
         rows, {0: window}, keys, aggregates, arrival, [_RECORD], with_failed=with_failed
     )

@@ -17,6 +17,7 @@ from windows_pipeline.dataframe.inputs import (
     Input,
     close_after,
     with_close_times,
+    with_order_of_pairs,
 )
 from windows_pipeline.dataframe.names import require_apart, require_once, require_results
 from windows_pipeline.engine.lateness import last_instant
@@ -215,6 +216,8 @@ def windows_of_input(
 ) -> DataFrame:
     """Computes the windows; divides each key's time into time shards if the windows allow it."""
     computed_days = {0: ComputedDay(windows)}
+    in_order = () if first.arrival is None else ("_close_time_ms", *ARRIVAL_COLUMNS)
+    records = with_order_of_pairs(records, aggregates, in_order)
     of_slices = None
     if pre_aggregate and isinstance(windows, TimeWindows) and can_pre_aggregate(aggregates):
         records, aggregates = with_separate_columns(records, aggregates)

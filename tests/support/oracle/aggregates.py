@@ -101,11 +101,13 @@ def _by_time(values: Sequence[Value | None], times: Sequence[int] | None) -> lis
 
 
 def _by_another(function: str, pairs: Sequence[Any], times: Sequence[int] | None) -> Any:
-    """Rule G1: of equal `by` the earliest; then min_by the smallest value, max_by the largest."""
+    """Rule G1: of equal `by` the first or the last by time, then the smallest or largest value.
+
+    Where arrival decides, `by` is a tuple that ends with it.
+    """
     assert times is not None
-    sign = 1 if function == "min_by" else -1
     ranked = {
-        (spark_order(_plain(pair["by"])), sign * time, spark_order(_plain(pair["value"]))): pair
+        (spark_order(_plain(pair["by"])), time, spark_order(_plain(pair["value"]))): pair
         for pair, time in zip(pairs, times, strict=True)
         if pair is not None
     }

@@ -26,8 +26,12 @@ class Computed(NamedTuple):
     condition: Expression | None = None
     by: Expression | None = None
 
-    def of(self, record: Mapping[str, Any]) -> Any:
+    def of(self, record: Mapping[str, Any], arrival: tuple[int, ...]) -> Any:
         """The value of a record: null where the condition is not true.
+
+        Args:
+            record: Its values.
+            arrival: Its place in the order of arrival, which decides among equal `by` (rule G1).
 
         Raises:
             ExpressionFailedError: See `value_of`.
@@ -38,7 +42,7 @@ class Computed(NamedTuple):
         if self.by is None:
             return value
         by = value_of(self.by, record)
-        return None if by is None else {"value": value, "by": by}
+        return None if by is None else {"value": value, "by": (by, *arrival)}
 
 
 class ExpressionFailedError(Exception):

@@ -220,7 +220,9 @@ def _row(arrival_unit: int, window: Window, aggregates: AggregatesOf) -> WindowR
         kind = "bigint" if is_bigint else None
         try:
             own = [
-                column.of(record.values) if isinstance(column, Computed) else record.values[column]
+                column.of(record.values, (record.arrival_unit, record.offset))
+                if isinstance(column, Computed)
+                else record.values[column]
                 for record in window.records
             ]
             values[name] = aggregate(function, own, times, kind)

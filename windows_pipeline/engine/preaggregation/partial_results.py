@@ -103,17 +103,16 @@ def _end_result(*, first: bool) -> ShortResult:
 
 def _result_by_another(*, smallest: bool) -> ShortResult:
     """The value with the smallest or largest `by`, with that and the event time."""
-    sign = 1 if smallest else -1  # of equal ones the first
 
     def state(column: str, _: T.DataType) -> Column:
-        pair, time_ms = F.col(column), F.col(FIRST_MS) * F.lit(sign)
+        pair, time_ms = F.col(column), F.col(FIRST_MS)
         ranked = F.struct(pair["by"], time_ms.alias(_TIME_MS), pair["value"])
         known = F.when(pair.isNotNull(), ranked)
         return F.min(known) if smallest else F.max(known)
 
     def of_records(pairs: pa.Array, time_ms: np.ndarray, kind: pa.DataType) -> pa.Array:
         value, by = pairs.flatten()
-        fields = {"by": by, _TIME_MS: pa.array(time_ms * sign), _VALUE: value}
+        fields = {"by": by, _TIME_MS: pa.array(time_ms), _VALUE: value}
         return structs_of(fields, kind, is_valid(pairs))
 
     return ShortResult(state, of_records, _value_of_extreme(smallest=smallest))

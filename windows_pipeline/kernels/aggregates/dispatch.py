@@ -129,10 +129,9 @@ def _at_an_end(
 def _decided_by_another(
     _: Aggregate, pairs: pa.Array, records: WindowedRecords, *, smallest: bool
 ) -> pa.Array:
-    """The value of the record with the smallest or largest `by`, of equal ones of the first."""
+    """The value of the record with the smallest or largest `by`; of equal ones by event time."""
     value, by = pairs.flatten()
-    from_first = records.time_ms if smallest else -records.time_ms
-    order = np.lexsort((value_codes(value), is_valid(value), from_first, value_codes(by)))
+    order = np.lexsort((value_codes(value), is_valid(value), records.time_ms, value_codes(by)))
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     found = running_largest(records.windows, ~ranks if smallest else ranks, is_valid(pairs))
