@@ -23,8 +23,8 @@ class Automated:
         self.project, self.instance = project, instance
         self.definitions = build_definitions(project.settings)
         self.cursor: Any = None
-        tables = project.tables_by_name
-        self.tables = {asset_key(tables[name]) for name in SELECTED if name in tables}
+        tables = project.windows.of_every_definition
+        self.tables = {asset_key(table) for table in tables if table.short_name in SELECTED}
 
     def tick(self) -> set[int]:
         """The requested days, by number; all tables of the windows are requested for them."""
