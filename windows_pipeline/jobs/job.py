@@ -328,11 +328,13 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
     begun = time.monotonic()
     stage = job.stage(spark, days, log)
     try:
-        batches = job.check_batches(spark, days, stage.rows, log)
-        with verdicts_of(batches) as verdicts:
-            staged, rows, judged = stage.collected(verdicts, are_few=_ARE_FEW.get())
+        try:
+            batches = job.check_batches(spark, days, stage.rows, log)
+            with verdicts_of(batches) as verdicts:
+                staged, rows, judged = stage.collected(verdicts, are_few=_ARE_FEW.get())
+        finally:  # of a file that changed, a read or a check may fail
+            stage.require_unchanged()
         checks = judge(batches, judged)
-        stage.require_unchanged()  # before a check fails of it
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, staged) if passed else {}
         others = [table for table in job.counted_tables if table.name not in rows]
