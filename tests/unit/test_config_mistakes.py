@@ -80,7 +80,7 @@ BROKEN = [
         "avg_dep_delay: mean(dep_delay)",
         "windows.hourly.aggregates.avg_dep_delay",
         "mean(dep_delay)",
-        "did you mean 'avg'? Otherwise use one of count, count_distinct, sum, min, max, avg",
+        "did you mean 'avg'? Otherwise use one of count, count_distinct, sum, avg, min, max",
     ),
     (
         "avg_dep_delay: avg(dep_delay)",
