@@ -197,6 +197,10 @@ class Job(Protocol):
         """The same job, for a rebuild: the tables' old rows count for nothing; see `Table`."""
         ...
 
+    def for_run(self) -> Self:
+        """The same job for one run, which lists what has landed once; a job may have many runs."""
+        ...
+
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """Reads the arrival log, which the job's other methods take."""
         ...
@@ -306,6 +310,7 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
         TableMissingError: A table that the job reads does not exist.
     """
     import_ahead()
+    job = job.for_run()
     for table in job.inputs:
         table.require(spark)
     for table in job.tables:
@@ -375,6 +380,7 @@ def check_published(
         days: The days.
         recount: Whether to compute all values again and compare them, too.
     """
+    job = job.for_run()
     for table in [*job.inputs, *job.tables]:
         table.require(spark)
     log = job.arrived(spark)

@@ -111,6 +111,10 @@ class RawEventsJob:
         """The tables of the pipeline."""
         return tables_of(self.pipeline, self.settings.warehouse)
 
+    def for_run(self) -> Self:
+        """The same job, which has not listed its landing yet."""
+        return replace(self)
+
     def starting_over(self) -> Self:
         """The same job, for a rebuild of its tables."""
         return replace(self, starts_over=True)
@@ -141,7 +145,7 @@ class RawEventsJob:
 
     @cached_property
     def landing(self) -> LandingFolder:
-        """The folder of the source's day folders, which the job lists once."""
+        """The folder of the source's day folders, which the job lists once; see `for_run`."""
         return LandingFolder(resolve(self.pipeline.source.required_path, self.settings.landing))
 
     def without(self, error: BadFileError) -> Job | None:

@@ -71,6 +71,10 @@ class WindowsJob:
         there = [table for table in tables if table.is_written]
         return [replace(table, starts_over=True) for table in there] if self.starts_over else there
 
+    def for_run(self) -> Self:
+        """This job, which reads tables alone."""
+        return self
+
     def starting_over(self) -> Self:
         """The same job, for a rebuild of its tables."""
         return replace(self, starts_over=True)
