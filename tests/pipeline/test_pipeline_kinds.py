@@ -196,6 +196,16 @@ def test_the_notifications_are_the_oracles(ran: Ran, spark: SparkSession, name: 
     assert len({row.notification_id for row in rows}) == len(rows)
 
 
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_the_key_of_a_table_identifies_its_rows(ran: Ran, spark: SparkSession, name: str) -> None:
+    """Corrections tell by it which rows are the same."""
+    of_pipeline = tables_of(ran.pipeline, ran.settings.warehouse)
+    for table in (*of_pipeline.of_source, of_pipeline.landed_files, *of_pipeline.of(name).written):
+        rows = table.read(spark)
+        if table.key:
+            assert rows.select(*table.key).distinct().count() == rows.count(), table.name
+
+
 def fired(ran: Ran, name: str) -> list[Firing]:
     """The oracle's firings, of windows that the definition has."""
     first = WINDOWS[name].get("first_window_start") and -18
