@@ -71,8 +71,7 @@ class Stream:
         """
         source = self.pipeline.source
         read = source.path if source.kafka is None else f"topic {topic_of(source).topic}"
-        checkpoint = tables_of(self.pipeline, self.settings.warehouse).stream_checkpoint
-        with noted(f"stream {self.pipeline.name} of {read} (checkpoint {checkpoint})"):
+        with noted(f"stream {self.pipeline.name} of {read} (checkpoint {self._checkpoint})"):
             self._run(every, on_batch, append)
 
     def _run(
@@ -85,10 +84,7 @@ class Stream:
         batches = _Batches(self, landing, topic, on_batch, append)
         query = (
             records.writeStream.queryName(f"{self.pipeline.name} stream")
-            .option(
-                "checkpointLocation",
-                tables_of(self.pipeline, self.settings.warehouse).stream_checkpoint,
-            )
+            .option("checkpointLocation", self._checkpoint)
             .foreachBatch(batches.take)
             .trigger(**trigger)
             .start()
@@ -105,6 +101,11 @@ class Stream:
             raise batches.error or error from None
         finally:
             query.stop()
+
+    @property
+    def _checkpoint(self) -> str:
+        """Where Spark stores how far the stream has come."""
+        return tables_of(self.pipeline, self.settings.warehouse).stream_checkpoint
 
     def _require_listed(self) -> None:
         """Requires that Spark lists all files: it silently skips some bad files.

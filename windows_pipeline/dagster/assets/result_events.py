@@ -58,15 +58,13 @@ class ResultEvents:
         self._instance = instance
         self._pipeline = pipeline
         self._warehouse = settings.warehouse
-        self._tables = {
-            table.name: table for table in tables_of(pipeline, settings.warehouse).written
-        }
+        self._of_pipeline = tables_of(pipeline, settings.warehouse)
+        self._tables = {table.name: table for table in self._of_pipeline.written}
         self._mains = {job.tables[0].name for job in all_jobs(pipeline, settings)}
-        raw_events = tables_of(pipeline, settings.warehouse).raw_events
-        self._plots = {raw_events.name: lateness_plots(pipeline, settings)}
+        self._plots = {self._of_pipeline.raw_events.name: lateness_plots(pipeline, settings)}
         self._episodes: dict[str, EpisodeChecks] = {}
         for name in pipeline.windows:
-            tables = tables_of(pipeline, settings.warehouse).of(name)
+            tables = self._of_pipeline.of(name)
             self._plots[tables.final_windows.name] = size_plots(pipeline, name, settings)
             self._plots[tables.alerts.name] = plot_and_warnings(pipeline, name, settings)
             self._episodes[tables.alerts.name] = EpisodeChecks(pipeline, name, settings)
@@ -99,7 +97,7 @@ class ResultEvents:
         Days of corrections are those that the correction changed. Of other tables they are all that
         it computed again, so that a day is green once it is found right.
         """
-        tables = tables_of(self._pipeline, self._warehouse).of(windows_name)
+        tables = self._of_pipeline.of(windows_name)
         counted = {table.name for table in (tables.final_windows, tables.alerts)}
         counts = correction_metadata(result, cause)
         again = "the same correction again"
