@@ -15,17 +15,14 @@ from itertools import takewhile
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog
-from windows_pipeline.config import Pipeline
 from windows_pipeline.incremental.arrival_units import Arrivals, arrivals_of
 from windows_pipeline.incremental.definition import Definition
-from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables, WindowTables
 
 
-def computed_days_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> list[Table]:
+def _tables_of_days(tables: WindowTables) -> list[Table]:
     """A definition's tables of computed days: of windows and alerts, and of firings if any."""
-    tables = tables_of(pipeline, warehouse).of(windows_name)
     return [tables.computed_days, *([tables.days_of_firings] if tables.firings.is_written else [])]
 
 
@@ -38,20 +35,13 @@ def computed_days_in(spark: SparkSession, table: Table) -> set[date]:
     )
 
 
-def wholly_computed_days(
-    spark: SparkSession, pipeline: Pipeline, windows_name: str, warehouse: str
-) -> set[date]:
+def wholly_computed_days(spark: SparkSession, tables: WindowTables) -> set[date]:
     """The days for which all tables of a definition are computed."""
-    tables = computed_days_tables(pipeline, windows_name, warehouse)
-    return set.intersection(*(computed_days_in(spark, table) for table in tables))
+    return set.intersection(*(computed_days_in(spark, each) for each in _tables_of_days(tables)))
 
 
 def computed_through_ms(
-    spark: SparkSession,
-    pipeline: Pipeline,
-    windows_name: str,
-    warehouse: str,
-    arrivals: Arrivals,
+    spark: SparkSession, tables: WindowTables, arrivals: Arrivals
 ) -> int | None:
     """The close time after the newest day up to which all days are computed.
 
@@ -59,9 +49,7 @@ def computed_through_ms(
 
     Args:
         spark: The session.
-        pipeline: The pipeline.
-        windows_name: The definition.
-        warehouse: The folder of all tables.
+        tables: The tables of the definition.
         arrivals: The arrivals, with the close times of the definition.
 
     Returns:
@@ -69,27 +57,25 @@ def computed_through_ms(
     """
     days = sorted({row.arrival_unit for row in arrivals.log})
     if all(row.batch is None for row in arrivals.log):
-        done = wholly_computed_days(spark, pipeline, windows_name, warehouse)
+        done = wholly_computed_days(spark, tables)
         days = list(takewhile(done.__contains__, days))
     closings = arrivals.closings(days)
     return closings[max(closings)].after_ms if closings else None
 
 
 def withdraw_computed_days(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, days: Collection[date]
+    spark: SparkSession, tables: PipelineTables, days: Collection[date]
 ) -> None:
     """Marks days as not computed, for every definition, whether or not it has firings now."""
-    for name in pipeline.windows:
-        tables = tables_of(pipeline, settings.warehouse).of(name)
-        for table in (tables.computed_days, tables.fired_days, tables.processed_days):
+    for of in map(tables.of, tables.pipeline.windows):
+        for table in (of.computed_days, of.fired_days, of.processed_days):
             if days and table.exists(spark):
                 table.withdraw(spark, sorted(days))
 
 
 def dependent_days(
     spark: SparkSession,
-    pipeline: Pipeline,
-    settings: Settings,
+    tables: PipelineTables,
     changed: Collection[date],
     raw_events: DataFrame,
     logs: Iterable[ArrivalLog],
@@ -101,16 +87,16 @@ def dependent_days(
 
     Args:
         spark: The session.
-        pipeline: The pipeline.
-        settings: Where the tables lie.
+        tables: The tables of the pipeline.
         changed: The raw days whose records change.
         raw_events: The records before and after the change, both.
         logs: The arrival log before and after the change.
     """
+    pipeline = tables.pipeline
     found: set[date] = set()
     for name, windows in pipeline.windows.items():
         known: set[date] = set()
-        for table in computed_days_tables(pipeline, name, settings.warehouse):
+        for table in _tables_of_days(tables.of(name)):
             known |= computed_days_in(spark, table)
         later = sorted(day for day in known if day > min(changed) and day not in changed)
         before_and_after = [arrivals_of(pipeline, log, windows.spec) for log in logs]

@@ -9,12 +9,10 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.config import Pipeline
-from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.landing import FileState
 from windows_pipeline.storage.instants import with_timestamps
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.text.instants import epoch_ms
 
 
@@ -68,11 +66,9 @@ def quarantine_rows(spark: SparkSession, files: Sequence[QuarantinedFile]) -> Da
     return with_timestamps(small_frame(spark, files, schema), "written")
 
 
-def quarantined(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings
-) -> list[QuarantinedFile]:
+def quarantined(spark: SparkSession, tables: PipelineTables) -> list[QuarantinedFile]:
     """The files that quarantined_files lists, by day and name; none if there is no table."""
-    table = tables_of(pipeline, settings.warehouse).quarantined_files
+    table = tables.quarantined_files
     if not table.exists(spark):
         return []
     columns = ["arrival_unit", "file", "size_bytes", "written", "cause", "fix", "batch"]

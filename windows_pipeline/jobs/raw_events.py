@@ -355,12 +355,8 @@ class RawEventsJob:
         log = stage.tables["arrival_log"]
         before = self.arrived(spark)
         self.refuse_stream(before)
-        withdraw_computed_days(
-            spark,
-            self.pipeline,
-            self.settings,
-            {*days, *self._dependent_days(spark, days, stage, before)},
-        )
+        dependent = self._dependent_days(spark, days, stage, before)
+        withdraw_computed_days(spark, self.source_tables, {*days, *dependent})
         decided_by = self.pipeline.partitions.start, self.pipeline.source.idle_after
         if self.starts_over:
             log.table.replace_by_empty(spark)
@@ -392,8 +388,7 @@ class RawEventsJob:
             return set()
         after = *(row for row in before if row.arrival_unit not in days), *rows_of(log.rows)
         both = raw.table.read(spark).select(columns).unionByName(raw.rows.select(columns))
-        of_pipeline = (spark, self.pipeline, self.settings)
-        return dependent_days(*of_pipeline, changed, both, (before, after))
+        return dependent_days(spark, self.source_tables, changed, both, (before, after))
 
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts

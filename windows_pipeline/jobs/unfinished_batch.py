@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
-from windows_pipeline.storage.catalog import specs_of
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.text.problems import RefusedError
 
 
@@ -39,19 +39,13 @@ class BatchCameError(BatchUnfinishedError):
 
 
 def require_finished_batch(
-    spark: SparkSession,
-    pipeline: Pipeline,
-    warehouse: str,
-    log: ArrivalLog,
-    *,
-    alone: bool = False,
+    spark: SparkSession, tables: PipelineTables, log: ArrivalLog, *, alone: bool = False
 ) -> None:
     """Requires that the last micro-batch is in all tables.
 
     Args:
         spark: The session.
-        pipeline: The pipeline.
-        warehouse: Where its tables lie.
+        tables: The tables of the pipeline.
         log: The arrival log as it is now.
         alone: Whether every micro-batch that began since then was refused before it wrote rows,
             so that a micro-batch which the log lacks has no rows in any table.
@@ -60,26 +54,26 @@ def require_finished_batch(
         BatchUnfinishedError: A table may lack rows of the micro-batch.
     """
     last = last_batch(log)
-    if last is None and pipeline.source.by_days:
+    if last is None and tables.pipeline.source.by_days:
         return
-    checkpoint = specs_of(pipeline, warehouse).stream_checkpoint
     # The log has the last micro-batch, and lacks a micro-batch that is running.
     coming = 0 if last is None else last + 1
     for number in ([] if last is None else [last]) + ([] if alone else [coming]):
         # Spark writes to `offsets` before a micro-batch, and to `commits` after it.
         begun, ended = (
-            is_there(spark, f"{checkpoint}/{folder}/{number}") for folder in ("offsets", "commits")
+            is_there(spark, f"{tables.stream_checkpoint}/{folder}/{number}")
+            for folder in ("offsets", "commits")
         )
         if begun and not ended:
-            raise BatchUnfinishedError(pipeline, number)
+            raise BatchUnfinishedError(tables.pipeline, number)
 
 
 def unfinished_logged_batch(
-    spark: SparkSession, pipeline: Pipeline, warehouse: str, log: ArrivalLog
+    spark: SparkSession, tables: PipelineTables, log: ArrivalLog
 ) -> int | None:
     """The newest micro-batch in the log, if it was not finished; else None."""
     try:
-        require_finished_batch(spark, pipeline, warehouse, log, alone=True)
+        require_finished_batch(spark, tables, log, alone=True)
     except BatchUnfinishedError:
         return last_batch(log)
     return None
@@ -102,7 +96,7 @@ def logged_rows(rows: DataFrame, log: ArrivalLog) -> DataFrame:
 
 
 def require_no_batch_since(
-    spark: SparkSession, pipeline: Pipeline, warehouse: str, before: ArrivalLog, log: ArrivalLog
+    spark: SparkSession, tables: PipelineTables, before: ArrivalLog, log: ArrivalLog
 ) -> None:
     """Requires that no micro-batch came since the log was read before, or is running.
 
@@ -111,8 +105,8 @@ def require_no_batch_since(
     """
     newest = last_batch(log)
     if newest is not None and newest != last_batch(before):
-        raise BatchUnfinishedError(pipeline, newest)
-    require_finished_batch(spark, pipeline, warehouse, log)
+        raise BatchUnfinishedError(tables.pipeline, newest)
+    require_finished_batch(spark, tables, log)
 
 
 def is_there(spark: SparkSession, path: str) -> bool:

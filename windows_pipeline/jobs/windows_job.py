@@ -115,7 +115,7 @@ class WindowsJob:
         # While tables are rebuilt micro-batches are refused, and the rebuild says which count.
         stored = [table for table in self.tables if table.exists(spark)]
         if not self.starts_over and not any(table.is_replaced(spark) for table in stored):
-            require_finished_batch(spark, self.pipeline, self.settings.warehouse, log)
+            require_finished_batch(spark, self.source, log)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """The arrival log."""
@@ -163,8 +163,8 @@ class WindowsJob:
 
     def closed_through_ms(self, spark: SparkSession) -> int | None:
         """The close time after the days that are computed; see `computed_through_ms`."""
-        arrivals, warehouse = self.arrivals(self.arrived(spark)), self.settings.warehouse
-        return computed_through_ms(spark, self.pipeline, self.windows_name, warehouse, arrivals)
+        arrivals = self.arrivals(self.arrived(spark))
+        return computed_through_ms(spark, self.window_tables, arrivals)
 
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts

@@ -28,7 +28,7 @@ from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.files.damage import PUT_BACK
 from windows_pipeline.storage.table import Table, noted
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables, tables_of
 from windows_pipeline.streaming.checkpoint import StreamBehindError, lacking
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landing
@@ -255,14 +255,14 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
         table for table in tables if came and table not in may_be_empty and not table.exists(spark)
     ]
     if lacking:
-        _require_finished_before(spark, pipeline, settings, log, lacking[0])
+        _require_finished_before(spark, of_pipeline, log, lacking[0])
     for table in tables:
         table.create_if_missing(spark, rows_to_come=table in lacking)
     _refuse_while_rebuilding(spark, tables)
 
 
 def _require_finished_before(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, log: ArrivalLog, new: Table
+    spark: SparkSession, tables: PipelineTables, log: ArrivalLog, new: Table
 ) -> None:
     """Requires that no micro-batch is unfinished when a table is added.
 
@@ -273,7 +273,7 @@ def _require_finished_before(
         StreamBehindError: A micro-batch is unfinished.
     """
     try:
-        require_finished_batch(spark, pipeline, settings.warehouse, log)
+        require_finished_batch(spark, tables, log)
     except BatchUnfinishedError as error:
         raise StreamBehindError(
             f"{new.name} is new, and {error}. First take the new definition out of the pipeline's "
@@ -397,7 +397,7 @@ class _Batches:
         """The files that the micro-batch left out before it was killed; none if it is new."""
         if not self._pipeline.source.skips_bad_files:
             return ()
-        listed = quarantined(self._spark, self._pipeline, self._settings)
+        listed = quarantined(self._spark, self._tables)
         return tuple(file.error for file in listed if file.batch == number)
 
     def _state_before(self, number: int) -> LogState:

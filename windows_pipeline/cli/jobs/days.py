@@ -128,7 +128,7 @@ def run_landed(
             print_jobs(followed, pipeline, partial(run_again, pipeline), done.jobs)
         done.failure = "; ".join(map(str, bad)) or None
         if not runs:
-            require_definition(spark, pipeline, settings)
+            require_definition(spark, tables_of(pipeline, settings.warehouse))
             CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
     status.update(f"{pipeline.name}: counting records")
     left_out = {day for error in bad for day in error.days}
@@ -193,7 +193,7 @@ def _print_quarantined(
     spark: SparkSession, settings: Settings, pipeline: Pipeline, days: Collection[date] | None
 ) -> None:
     """Prints the bad files that some days, or all, lack."""
-    listed = quarantined(spark, pipeline, settings)
+    listed = quarantined(spark, tables_of(pipeline, settings.warehouse))
     of_days = [file for file in listed if days is None or file.arrival_unit in days]
     print_quarantined(pipeline.name, of_days, by_days=pipeline.source.by_days)
 
@@ -217,14 +217,15 @@ def _print_unfinished(
     Returns:
         What is left to do, in short; skipped files need nothing.
     """
-    left = print_waiting(pipeline.name, days_waiting(spark, pipeline, settings), refused)
-    landing = RawEventsJob(pipeline, settings).landing
+    raw = RawEventsJob(pipeline, settings)
+    tables, landing = raw.source_tables, raw.landing
+    left = print_waiting(pipeline.name, days_waiting(spark, tables), refused)
     try:
         print_skipped(pipeline.name, skipped(pipeline, landing))
-        files = changed_files(spark, pipeline, settings, landing)
+        files = changed_files(spark, tables, landing)
         changed = [file for file in files if file.day not in left_out]
         print_changed(pipeline.name, changed)
-        empty = files_without_records(spark, pipeline, settings, landing)
+        empty = files_without_records(spark, tables, landing)
         print_without_records([(f"{file.day}/{file.name}", file.size_bytes) for file in empty])
     except FileNotFoundError:  # users may delete landed files once they are ingested
         return left

@@ -48,8 +48,7 @@ class InCorrection(WindowsJob):
         Raises:
             BatchUnfinishedError: The last micro-batch is not in all tables.
         """
-        of_stream = (spark, self.pipeline, self.settings.warehouse, log)
-        require_finished_batch(*of_stream, alone=True)
+        require_finished_batch(spark, self.source, log, alone=True)
 
 
 class KeyedWindowsCorrection(InCorrection, KeyedWindowsJob):

@@ -252,7 +252,7 @@ def plan_correction(
     unfinished = unfinished_correction(spark, tables.corrections)
     if unfinished is None:
         # A correction that has begun keeps the stream from finishing its micro-batch.
-        require_finished_batch(spark, pipeline, settings.warehouse, log)
+        require_finished_batch(spark, of_pipeline, log)
     grace_changed = not all(table.follows_definition(spark) for table in tables.of_every_definition)
     asked = _asked_days(spark, tables, None if grace_changed else first, last, unfinished)
     job = KeyedWindowsJob(pipeline, windows_name, settings)
@@ -405,7 +405,7 @@ def _require_alone(
     """
     corrections = job.window_tables.corrections
     try:
-        require_no_batch_since(spark, job.pipeline, job.settings.warehouse, log, job.arrived(spark))
+        require_no_batch_since(spark, job.source, log, job.arrived(spark))
     except BatchUnfinishedError:
         mark_needless(spark, corrections)
         raise

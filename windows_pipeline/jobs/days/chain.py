@@ -35,7 +35,7 @@ from windows_pipeline.sources.landed_files import require_readable_days
 from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.storage.files.damage import computes_again
 from windows_pipeline.storage.table import Table, TableMissingError
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables, tables_of
 from windows_pipeline.text.counts import counted
 
 STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts", "firings")
@@ -83,7 +83,7 @@ def require_filled(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
         # A stream creates all at once, but those of a new trigger.
         if filled and last_batch(log) is not None:
             filled = max(filled, len(tables) - len(fires))
-        if wholly_computed_days(spark, pipeline, name, settings.warehouse):
+        if wholly_computed_days(spark, of_pipeline.of(name)):
             filled = len(tables)
         for table, is_there in zip(tables[:filled], there, strict=False):
             if not is_there:
@@ -145,12 +145,13 @@ def rebuild(
             "start over: delete the pipeline's folder of tables, which has the stream's "
             f"checkpoint, too, then: windows-pipeline stream {pipeline.name}"
         )
-    arrival_log = tables_of(pipeline, settings.warehouse).arrival_log
+    arrival_log = raw.source_tables.arrival_log
     if from_raw and not pipeline.source.skips_bad_files:  # before anything is written
         require_readable_days(pipeline.source, raw.landing, days_landed(pipeline, raw.landing))
     of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
     jobs = [raw, *of_windows] if from_raw else of_windows
-    _announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
+    written = [table for job in jobs for table in job.tables]
+    _announce(spark, raw.source_tables, written)
     for table in (job.computed_days_table for job in jobs):
         if table is not None and table.exists(spark):
             table.withdraw(spark, sorted(computed_days_in(spark, table)))
@@ -159,13 +160,12 @@ def rebuild(
     arrival_log.require(spark)
     # The definition may have changed `idle_after`, on which the stored watermark depends.
     store_watermarks(spark, arrival_log, pipeline.partitions.start, pipeline.source.idle_after)
-    yield from _rebuilt_windows(spark, pipeline, settings, of_windows, report)
+    yield from _rebuilt_windows(spark, raw.source_tables, of_windows, report)
 
 
 def _rebuilt_windows(
     spark: SparkSession,
-    pipeline: Pipeline,
-    settings: Settings,
+    tables: PipelineTables,
     jobs: list[Job],
     report: Callable[[str], None],
 ) -> Iterator[tuple[str, JobResult]]:
@@ -174,19 +174,18 @@ def _rebuilt_windows(
     Raises:
         BatchCameError: A micro-batch came meanwhile; another rebuild is needed.
     """
-    arrival_log = tables_of(pipeline, settings.warehouse).arrival_log
-    log = read_log(spark, arrival_log)
+    log = read_log(spark, tables.arrival_log)
     days = sorted({row.arrival_unit for row in log})
-    stopped = unfinished_logged_batch(spark, pipeline, settings.warehouse, log)
+    stopped = unfinished_logged_batch(spark, tables, log)
     rebuilt: list[Table] = []
     for job in jobs:
         for name, result in _recomputed(spark, job, days, report, stopped):
             yield name, result
             rebuilt += job.tables if result.published else []
     # Each job read the log, so a micro-batch that came meanwhile may be in some tables only.
-    newest = last_batch(read_log(spark, arrival_log))
+    newest = last_batch(read_log(spark, tables.arrival_log))
     if newest is not None and newest != last_batch(log):
-        raise BatchCameError(pipeline, newest)
+        raise BatchCameError(tables.pipeline, newest)
     for table in rebuilt:
         table.mark_rebuilt(spark)
 
@@ -209,9 +208,7 @@ def _stale_jobs(
                 yield job
 
 
-def _announce(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, tables: list[Table]
-) -> None:
+def _announce(spark: SparkSession, of_pipeline: PipelineTables, tables: list[Table]) -> None:
     """Stops micro-batches from here on, then requires that no earlier micro-batch is running.
 
     If a table is replaced already, a rebuild was stopped, and is resumed now.
@@ -231,15 +228,14 @@ def _announce(
     # All tables, as some still have their old rows when the first has its new ones.
     for table in full:
         table.mark_rebuilding(spark)
-    arrival_log = tables_of(pipeline, settings.warehouse).arrival_log
+    arrival_log = of_pipeline.arrival_log
     if not arrival_log.exists(spark):  # it was gone, and is computed again
         return
     log = read_log(spark, arrival_log)
     if is_mixed(log):  # a stream refuses such tables
         return
     try:
-        alone = len(full) < len(existing)
-        require_finished_batch(spark, pipeline, settings.warehouse, log, alone=alone)
+        require_finished_batch(spark, of_pipeline, log, alone=len(full) < len(existing))
     except BatchUnfinishedError:
         for table in full:
             table.mark_rebuilt(spark)

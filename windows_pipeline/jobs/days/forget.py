@@ -12,7 +12,7 @@ from windows_pipeline.jobs.computed_days import withdraw_computed_days
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.query.tables.local import NoTableError
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables
 
 
 def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day: date) -> None:
@@ -42,30 +42,31 @@ def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day:
     while prefix_end in ingested:
         prefix_end += timedelta(days=1)
     if day in ingested and day < prefix_end:
-        _require_inconsequential(spark, pipeline, settings, day, ingested)
+        _require_inconsequential(spark, raw.source_tables, day, ingested)
     decided_by = pipeline.partitions.start, pipeline.source.idle_after
     arrival_log = raw.tables[-1]
     arrival_log.withdraw(spark, [day])
     store_watermarks(spark, arrival_log, *decided_by)
-    withdraw_computed_days(spark, pipeline, settings, [day])
+    withdraw_computed_days(spark, raw.source_tables, [day])
     for table in [*raw.source_tables.written, raw.files]:
         if table.exists(spark):
             table.withdraw(spark, [day])
 
 
 def _require_inconsequential(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, day: date, ingested: set[date]
+    spark: SparkSession, tables: PipelineTables, day: date, ingested: set[date]
 ) -> None:
     """Requires that no final window and no later day depends on a day.
 
     Raises:
         ValueError: The day closed windows, or the day after it is ingested.
     """
+    pipeline = tables.pipeline
     later = day + timedelta(days=1) in ingested
     closed = [
         name
         for name in pipeline.windows
-        if (final := tables_of(pipeline, settings.warehouse).of(name).final_windows).exists(spark)
+        if (final := tables.of(name).final_windows).exists(spark)
         and final.arrival_units(spark, [day])
     ]
     if not later and not closed:

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.computed_days import wholly_computed_days
-from windows_pipeline.jobs.days.chain import all_jobs, days_landed, window_jobs
+from windows_pipeline.jobs.days.chain import days_landed, window_jobs
 from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.quarantine import quarantined
 from windows_pipeline.jobs.raw_events import RawEventsJob
@@ -26,7 +26,7 @@ from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
 from windows_pipeline.sources.landing import FileState, LandingFolder
 from windows_pipeline.storage.arrival_units import days_text
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.storage.waiting_days import DaysByWindows, WaitingDays, waiting_days
 from windows_pipeline.text.instants import epoch_ms
 
@@ -57,30 +57,31 @@ def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> l
         FedByStreamError: A stream fills the tables.
         FileNotFoundError: The folder of landed days does not exist.
     """
-    log = _log(spark, pipeline, settings)
     raw = RawEventsJob(pipeline, settings)
+    log = raw.arrived_so_far(spark)
     raw.refuse_stream(log)
     ingested = _ingested(log)
     new = set(days_landed(pipeline, raw.landing)) - set(ingested)
-    waiting = _waiting(spark, pipeline, settings, ingested)
+    waiting = _waiting(spark, raw.source_tables, ingested)
     unblocked = set(waiting.blocked) if waiting.missing in new else set()
     first = DaysToRun(sorted(new), of_all(pipeline, new | unblocked))
     runs = [first, DaysToRun([], waiting.lacking)]
     return [run for run in runs if run.days]
 
 
-def require_definition(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+def require_definition(spark: SparkSession, tables: PipelineTables) -> None:
     """Requires that the rows of all tables follow the pipeline's definition.
 
     Raises:
         DefinitionChangedError: A table holds rows of another definition.
         RawRowsMissingError: raw_events is gone, and arrival_log names days of it.
     """
-    raw_events = tables_of(pipeline, settings.warehouse).raw_events
+    raw_events = tables.raw_events
     if not raw_events.exists(spark):
-        log = _log(spark, pipeline, settings)
-        require_raw_rows(spark, pipeline, raw_events, log, {row.arrival_unit for row in log})
-    for table in (table for job in all_jobs(pipeline, settings) for table in job.tables):
+        log = _log(spark, tables)
+        days = {row.arrival_unit for row in log}
+        require_raw_rows(spark, tables.pipeline, raw_events, log, days)
+    for table in tables.written:
         if table.exists(spark):
             table.require(spark)
 
@@ -90,22 +91,21 @@ def of_all(pipeline: Pipeline, days: set[date]) -> DaysByWindows:
     return {name: sorted(days) for name in pipeline.windows} if days else {}
 
 
-def days_waiting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> WaitingDays:
+def days_waiting(spark: SparkSession, tables: PipelineTables) -> WaitingDays:
     """The days without results; none of a stream, which computes its days itself."""
-    log = _log(spark, pipeline, settings)
-    ingested = [] if is_of_stream(log) else _ingested(log)
-    return _waiting(spark, pipeline, settings, ingested)
+    log = _log(spark, tables)
+    return _waiting(spark, tables, [] if is_of_stream(log) else _ingested(log))
 
 
 def files_without_records(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, landing: LandingFolder
+    spark: SparkSession, tables: PipelineTables, landing: LandingFolder
 ) -> list[FileState]:
     """The ingested files that have bytes but gave no record, by day and name.
 
     A CSV file of a header alone and a Parquet file without rows are valid, and left out.
     """
-    table = tables_of(pipeline, settings.warehouse).landed_files
-    if not table.exists(spark) or pipeline.source.format == "parquet":
+    table, source = tables.landed_files, tables.pipeline.source
+    if not table.exists(spark) or source.format == "parquet":
         return []
     columns = ["arrival_unit", "file", "size_bytes", "accepted", "rejected"]
     found = [
@@ -114,17 +114,15 @@ def files_without_records(
         if row["size_bytes"] and not row["accepted"] and not row["rejected"]
     ]
     return sorted(
-        file
-        for file in found
-        if pipeline.source.format != "csv" or landing.is_blank(file.day, file.name)
+        file for file in found if source.format != "csv" or landing.is_blank(file.day, file.name)
     )
 
 
 def changed_files(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, landing: LandingFolder
+    spark: SparkSession, tables: PipelineTables, landing: LandingFolder
 ) -> list[ChangedFile]:
     """The files of ingested days that were added, deleted or changed since, by day and name."""
-    table = tables_of(pipeline, settings.warehouse).landed_files
+    table = tables.landed_files
     if not table.exists(spark):
         return []
     states = table.rows(spark, ["arrival_unit", "file", "size_bytes", "written"]).to_pylist()
@@ -132,11 +130,11 @@ def changed_files(
         (row["arrival_unit"], row["file"]): (row["size_bytes"], _ms(row["written"]))
         for row in states
     }
-    ingested = set(_ingested(_log(spark, pipeline, settings)))
-    days = [day for day in days_landed(pipeline, landing) if day in ingested]
+    ingested = set(_ingested(_log(spark, tables)))
+    days = [day for day in days_landed(tables.pipeline, landing) if day in ingested]
     found = {(file.day, file.name): file for file in landing.files(days)}
     name_of = {str(file): key for key, file in found.items()}
-    for listed in quarantined(spark, pipeline, settings):
+    for listed in quarantined(spark, tables):
         gone = listed.arrival_unit, listed.file.partition("/")[2]
         known[name_of.get(listed.file, gone)] = listed.size_bytes, listed.written_ms
     of_days = {file: state for file, state in known.items() if file[0] in days}
@@ -150,8 +148,8 @@ def changed_since(
     if not pipeline.source.by_days:
         return []
     try:
-        landing = RawEventsJob(pipeline, settings).landing
-        found = changed_files(spark, pipeline, settings, landing)
+        raw = RawEventsJob(pipeline, settings)
+        found = changed_files(spark, raw.source_tables, raw.landing)
     except FileNotFoundError:  # the landed files need not stay
         return []
     firsts = {file.day: file for file in reversed(found) if first <= file.day <= (last or date.max)}
@@ -167,14 +165,10 @@ def _ms(instant: datetime | None) -> int | None:
     return None if instant is None else epoch_ms(instant)
 
 
-def _waiting(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, ingested: list[date]
-) -> WaitingDays:
+def _waiting(spark: SparkSession, tables: PipelineTables, ingested: list[date]) -> WaitingDays:
     """The days without results among ingested days."""
-    computed = {
-        name: wholly_computed_days(spark, pipeline, name, settings.warehouse)
-        for name in pipeline.windows
-    }
+    pipeline = tables.pipeline
+    computed = {name: wholly_computed_days(spark, tables.of(name)) for name in pipeline.windows}
     return waiting_days(pipeline.partitions.start, ingested, computed)
 
 
@@ -212,12 +206,13 @@ def run_days(
         RawRowsMissingError: raw_events lacks rows that windows need.
     """
     raw = RawEventsJob(pipeline, settings)
-    require_definition(spark, pipeline, settings)
+    tables = raw.source_tables
+    require_definition(spark, tables)
     of_windows = {name: window_jobs(pipeline, name, settings) for name in pipeline.windows}
-    raw.refuse_stream(_log(spark, pipeline, settings))
+    raw.refuse_stream(_log(spark, tables))
     compute = dict(days.compute)
     if days.ingest:
-        before = days_waiting(spark, pipeline, settings).lacking
+        before = days_waiting(spark, tables).lacking
         begin(raw.tables[0].name)
         result, left_out = _ingest(raw, spark, days.ingest, found_bad)
         if result is not None:
@@ -225,7 +220,7 @@ def run_days(
             if not result.published:
                 return
         compute = _without(compute, left_out)
-        after = days_waiting(spark, pipeline, settings).lacking
+        after = days_waiting(spark, tables).lacking
         for name, dependent in _since(before, after, set(days.ingest)).items():
             report(
                 f"{pipeline.name} {name}: {days_text(dependent)}: computed again, too, as "
@@ -292,6 +287,5 @@ def _ingested(log: ArrivalLog) -> list[date]:
     return sorted({row.arrival_unit for row in log})
 
 
-def _log(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> ArrivalLog:
-    arrival_log = tables_of(pipeline, settings.warehouse).arrival_log
-    return read_log(spark, arrival_log) if arrival_log.exists(spark) else ()
+def _log(spark: SparkSession, tables: PipelineTables) -> ArrivalLog:
+    return read_log(spark, tables.arrival_log) if tables.arrival_log.exists(spark) else ()

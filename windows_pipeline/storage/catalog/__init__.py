@@ -156,10 +156,15 @@ class PipelineTables(_TablesOf[T]):
     quarantined_files = _Made(of_source.QUARANTINED_FILES)
     landed_files = _Made(of_source.LANDED_FILES)
 
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline."""
+        return self._owner.pipeline
+
     def of(self, windows_name: str) -> WindowTables[T]:
         """The tables of a window definition."""
         if windows_name not in self._of_windows:
-            owner = TableOwner(self._owner.pipeline, windows_name)
+            owner = TableOwner(self.pipeline, windows_name)
             self._of_windows[windows_name] = WindowTables(owner, self._warehouse, self._make)
         return self._of_windows[windows_name]
 
@@ -180,7 +185,7 @@ class PipelineTables(_TablesOf[T]):
     @property
     def written(self) -> list[T]:
         """Every result that the pipeline writes: the source's, then those of each definition."""
-        of_windows = (self.of(name).written for name in self._owner.pipeline.windows)
+        of_windows = (self.of(name).written for name in self.pipeline.windows)
         return [*self.of_source, *(table for tables in of_windows for table in tables)]
 
 
