@@ -102,6 +102,6 @@ $(BROWSER_STAMP): tests/browser/requirements.lock $(STAMP)
 		-r tests/browser/requirements.lock
 	@touch $@
 
-$(DAGSTER_FILE): resources/dagster.yaml
+$(DAGSTER_FILE): windows_pipeline/dagster/dagster.yaml
 	@mkdir -p .dagster_home
-	@cp resources/dagster.yaml $@
+	@cp windows_pipeline/dagster/dagster.yaml $@

@@ -7,7 +7,7 @@ import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -17,9 +17,11 @@ from pydantic import (
     PositiveInt,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 from windows_pipeline.settings_problems import report
+from windows_pipeline.spark_profiles import PROFILES
 from windows_pipeline.text.locations import resolve, use_storage_options, whole_location
 from windows_pipeline.text.problems import ConfigError, RefusedError
 from windows_pipeline.text.references import ReferringText, refers, resolved
@@ -98,8 +100,10 @@ class Settings(BaseModel):
             settings name them without '.py'; they lie in the settings file's folder.
         commands: The programs that targets of notifications may run, as pipelines' files name them:
             a path, or a name that is looked for in PATH.
+        profile: The options that `spark`, `small_batches` and `keep_plans` begin with; none if
+            left out.
         spark: Spark's configuration, by Spark's keys; `spark.master` or `spark.remote` selects
-            where Spark runs.
+            where Spark runs. A key wins over that of the profile.
         small_batches: Spark SQL's configuration for runs and micro-batches of few records.
         keep_plans: Whether small runs, too, cache rows with the plan that made them, as large runs
             always do. With the plan, Spark can recompute the rows of a lost executor, but every
@@ -119,7 +123,8 @@ class Settings(BaseModel):
     packages: tuple[ReferringText, ...] = ()
     modules: tuple[Path, ...] = ()
     commands: tuple[str, ...] = ()
-    spark: dict[str, ReferringText]
+    profile: Literal["local"] | None = None
+    spark: dict[str, ReferringText] = {}
     small_batches: dict[str, ReferringText] = {}
     keep_plans: bool = True
     tuning: Tuning = Field(default=Tuning(), exclude=True)
@@ -137,6 +142,16 @@ class Settings(BaseModel):
             if name in sys.stdlib_module_names:
                 raise ValueError(f"{name!r} is a module of Python; rename your file")
         return modules
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_profile(cls, data: Any) -> Any:
+        found = PROFILES.get(str(data.get("profile"))) if isinstance(data, dict) else None
+        if found is None or not isinstance(data.get("spark", {}), dict):
+            return data  # which may be wrong
+        if "spark.remote" in data.get("spark", {}):
+            raise ValueError("spark.remote is a server with options of its own; remove `profile`")
+        return {**found._asdict(), **data, "spark": {**found.spark, **data.get("spark", {})}}
 
     @field_validator("tuning", mode="before")
     @classmethod

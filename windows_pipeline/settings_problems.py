@@ -20,8 +20,8 @@ _WANTED = {
     "spark": "'name: value' lines, indented under it",
     "small_batches": "'name: value' lines, indented under it",
     "keep_plans": "true or false",
+    "profile": "local",
 }
-_MISSING = {"spark": "'spark:' and under it, indented, lines such as 'spark.master: local[*]'"}
 _TEXT = "text in quotes"
 
 
@@ -38,8 +38,7 @@ def report(document: Document, errors: Iterable[ErrorDetails], fields: Iterable[
 def _text(path: tuple[str, ...], details: ErrorDetails, known: list[str]) -> str:
     name = path[-1] if path else ""
     if details["type"] == "missing":
-        line = _MISSING.get(name, f"'{name}: ...'")
-        return f"is missing; write {line}"
+        return f"is missing; write '{name}: ...'"
     if details["type"] == "extra_forbidden":
         fix = nearest(name, known, f"remove it; the fields are {', '.join(known)}")
         return f"{shown(name)} is not a field here; {fix}"

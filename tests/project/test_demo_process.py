@@ -26,7 +26,7 @@ def test_one_interrupt_ends_the_demo(tmp_path: Path, stage: str) -> None:
     copy(ROOT / "settings.yaml", tmp_path)  # its own folder is where its paths begin
     home = tmp_path / ".dagster_home"
     home.mkdir()
-    copy(ROOT / "resources" / "dagster.yaml", home)
+    copy(ROOT / "windows_pipeline" / "dagster" / "dagster.yaml", home)
     demo = subprocess.Popen(
         [sys.executable, "-m", "demo"],
         cwd=tmp_path,

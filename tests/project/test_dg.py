@@ -22,7 +22,7 @@ DG = Path(sys.executable).with_name("dg")
 def dg(home: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs `dg` in the project's folder, with an instance of its own."""
     home.mkdir(exist_ok=True)
-    shutil.copy(ROOT / "resources" / "dagster.yaml", home)
+    shutil.copy(ROOT / "windows_pipeline" / "dagster" / "dagster.yaml", home)
     variables = {**os.environ, "DAGSTER_HOME": str(home), **environment}
     return subprocess.run(
         [DG, *words], cwd=ROOT, env=variables, capture_output=True, text=True, check=False

@@ -171,7 +171,7 @@ def test_every_line_of_a_lock_is_a_version_or_its_hash(folder: str) -> None:
 
 def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
-    shutil.copy(ROOT / "resources/dagster.yaml", tmp_path)
+    shutil.copy(ROOT / "windows_pipeline/dagster/dagster.yaml", tmp_path)
     days = dg.DailyPartitionsDefinition("2013-01-01", end_date="2013-02-10")
 
     @dg.asset(partitions_def=days, backfill_policy=dg.BackfillPolicy.single_run())
@@ -201,7 +201,7 @@ def test_no_instance_file_lies_where_dagster_dev_would_warn_of_it() -> None:
     """`dagster dev` warns of a file in its working directory that is not DAGSTER_HOME's."""
     assert [path.name for path in ROOT.glob("dagster.y*ml")] == []
     makefile = (ROOT / "Makefile").read_text()
-    assert "$(DAGSTER_FILE): resources/dagster.yaml" in makefile
+    assert "$(DAGSTER_FILE): windows_pipeline/dagster/dagster.yaml" in makefile
 
 
 def test_the_workspace_names_files_that_are_there() -> None:

@@ -79,7 +79,7 @@ def running_ui(
         copy(ROOT / "workspace.yaml", folder)
     home = folder / ".dagster_home"
     home.mkdir()
-    copy(ROOT / "resources" / "dagster.yaml", home)
+    copy(ROOT / "windows_pipeline" / "dagster" / "dagster.yaml", home)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])

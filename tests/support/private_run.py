@@ -115,7 +115,7 @@ def days_by_dagster(folder: Path, settings: Settings) -> None:
     (landed / "flights.jsonl").write_text("\n".join(map(json.dumps, records)))
     home = folder / ".dagster_home"
     home.mkdir()
-    shutil.copyfile(ROOT / "resources" / "dagster.yaml", home / "dagster.yaml")
+    shutil.copyfile(ROOT / "windows_pipeline" / "dagster" / "dagster.yaml", home / "dagster.yaml")
     defs = build_definitions(project.settings)
     with dg.DagsterInstance.from_config(str(home)) as instance:
         job = defs.resolve_job_def("flights_all")

@@ -143,7 +143,12 @@ def test_an_error_says_which_type_a_setting_must_have(
         ("spark: {}\narrival_ranges: 0", ":5: arrival_ranges: must be a whole number above zero"),
         ("spark: {}\nkeep_plans: hunter2x", ":5: keep_plans: must be true or false; the value is"),
         ("spark: {}\nlanding: x", "'landing' occurs twice, on line 3 and on line 5"),
-        ("", ":1: spark: is missing; write 'spark:' and under it, indented, lines such as "),
+        ("profile: hunter2x", ":4: profile: must be local; the value is not shown"),
+        ("profile: [local]", ":4: profile: must be local; the value is not shown"),
+        (
+            "profile: local\nspark: {spark.remote: hunter2x}",
+            "a server with options of its own; rem",
+        ),
     ],
 )
 def test_other_mistakes_of_the_settings_have_their_line_and_fix(

@@ -20,6 +20,7 @@ from windows_pipeline.cli.commands import (
     stream,
 )
 from windows_pipeline.cli.failures import noting_failures
+from windows_pipeline.cli.init import init
 from windows_pipeline.cli.jobs.validate import validate
 from windows_pipeline.cli.new import new
 from windows_pipeline.cli.notify import notify
@@ -38,6 +39,7 @@ from windows_pipeline.text.references import without_values
 # Each group of `--help`, its commands, and an example of each that fits 80 columns.
 _GROUPS: dict[str, dict[Callable[..., None], str]] = {
     "Begin": {
+        init: "init streams",
         new: "new payments --from payments.csv",
         validate: "validate flights",
     },
