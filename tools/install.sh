@@ -54,6 +54,14 @@ own_environment() {
     done
 }
 
+# Shows on a terminal how far pip is and for how long it has run, until the shell ends.
+show_progress() {
+    while sleep 1; do
+        printf '\rInstalling: %s of %s packages fetched, %s s ' \
+            "$(grep -c '^Collecting ' "$LOG")" "$1" "$SECONDS"
+    done
+}
+
 make_venv() {
     local python=$1 usable='import pip, sys; assert sys.version_info[:2] == (3, 11)'
     if ! "$VENV_PYTHON" -c "$usable" 2>/dev/null; then
@@ -62,7 +70,7 @@ make_venv() {
 }
 
 main() {
-    local python
+    local python number
     require_java
     python=$(find_python)
     own_environment
@@ -76,7 +84,13 @@ main() {
         return
     fi
     : >"$LOG"
-    echo "Installing $(grep -c == requirements.lock) packages into .venv, a minute or two ($LOG)"
+    number=$(grep -c == requirements.lock)
+    echo "Installing $number packages into .venv ($LOG)"
+    if [ -t 1 ]; then
+        show_progress "$number" &
+        # shellcheck disable=SC2064  the process is known now
+        trap "kill $!" EXIT
+    fi
     make_venv "$python"
     # Builds packages without a wheel; pip would fetch other versions of these tools.
     locked setuptools wheel >.cache/build-requirements.txt
@@ -85,7 +99,7 @@ main() {
     pip_install --editable .
     pip check || fail "the installed packages do not fit together; see $LOG"
     touch "$STAMP"
-    echo "Installed in $SECONDS s"
+    printf '\nInstalled in %s s\n' "$SECONDS"
 }
 
 main

@@ -317,7 +317,7 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     assert own.late_records.read(spark).count() < late_before
     assert_same_results(project, longer_grace, spark)
     # The tables follow the new grace, and the same command finds nothing to correct.
-    for table in vars(project.windows).values():
+    for table in project.windows.written:
         table.require(spark)
 
 

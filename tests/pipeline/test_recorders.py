@@ -37,7 +37,7 @@ def home_of(project: Project) -> Path:
     """A folder for the instance that the settings name, as `make ui` makes it."""
     home = project.folder / "home"
     home.mkdir()
-    shutil.copy(ROOT / "resources" / "dagster.yaml", home)
+    shutil.copy(ROOT / "windows_pipeline" / "dagster" / "dagster.yaml", home)
     return home
 
 

@@ -42,7 +42,7 @@ def test_the_end_of_a_silence_says_how_long_it_was(project: Notified, hook: Rece
     assert hook.bodies[0]["events"][0]["length_ms"] == 36 * 3_600_000 - 1
     first, worst, began, _ = hook.bodies[0]["text"].splitlines()
     assert first == (
-        "flights hourly: quiet ended for JFK at 2013-01-02 20:00:00 UTC, after 1 day 12 hours"
+        "flights hourly: quiet ended for JFK at 2013-01-02 20:00:00 UTC, after 1 d 12 h"
     )
     assert ", 0 records, " in worst
     assert began == "it began at 2013-01-01 08:00:00.001 UTC"

@@ -89,15 +89,17 @@ def rebuild(
     from windows_pipeline.jobs.days.chain import rebuild as rebuilt
     from windows_pipeline.storage.writer_lock import writing
 
-    def report(text: str) -> None:
-        status.update(text)
-        CONSOLE.print(text)
-
     with writing(found, settings.warehouse):
         spark = session(context, settings)
         status.update(f"{pipeline}: looking for tables that follow an old definition")
-        results = rebuilt(spark, found, settings, from_step, report)
         with recording(context, found, settings, spark) as done:
+
+            def report(text: str) -> None:
+                done.begin()
+                status.update(text)
+                CONSOLE.print(text)
+
+            results = rebuilt(spark, found, settings, from_step, report)
             again = f"windows-pipeline rebuild {pipeline}"
             print_jobs(results, found, lambda _: again, done.jobs)
         if not done.jobs:

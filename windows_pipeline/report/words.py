@@ -12,7 +12,9 @@ _LEFT_OUT = {"kind", "aggregates", "alerts", "checks", "trigger"}
 def definition_rows(windows: Windows) -> list[tuple[str, str]]:
     """What a window definition declares: the name of each field, and its value as a text."""
     rows = [("kind", windows.kind.replace("_", " "))]
-    for field, value in windows.model_dump(exclude=_LEFT_OUT, exclude_none=True).items():
+    for field, value in windows.model_dump(
+        exclude=_LEFT_OUT, exclude_none=True, exclude_unset=True
+    ).items():
         rows.append((field.replace("_", " "), _text(value)))
     rows += [
         (f"aggregate {aggregate.name}", str(aggregate)) for aggregate in windows.aggregate_list

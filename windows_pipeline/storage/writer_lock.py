@@ -32,16 +32,28 @@ def writing(pipeline: Pipeline, warehouse: str) -> Iterator[None]:
     if path is None:
         yield
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_SH)
+    with holding(path):
         yield
 
 
 def is_writing(pipeline: Pipeline, warehouse: str) -> bool:
     """Whether a process of this machine holds the lock of a pipeline."""
     path = _lock_file(pipeline, warehouse)
-    if path is None or not path.is_file():
+    return path is not None and is_held(path)
+
+
+@contextmanager
+def holding(path: Path) -> Iterator[None]:
+    """Holds a shared lock on a file, which is made if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process of this machine holds the lock on a file; no one holds that of none."""
+    if not path.is_file():
         return False
     with path.open("rb") as file:
         try:

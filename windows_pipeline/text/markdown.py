@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-_MARKUP = re.compile(r"[\\`*_\[\]<>#|~&$]|^[-+]")
+# An underscore within a word is no markup, and lists of assets show Markdown as it is written.
+_MARKUP = re.compile(r"[\\`*\[\]<>#|~&$]|^[-+]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def plain(text: str) -> str:

@@ -15,6 +15,8 @@ _UNITS_MS = {
     "d day days": 86_400_000,
     "w week weeks": 604_800_000,
 }
+_SHORT = {"day": "d", "hour": "h", "minute": "min", "second": "s", "millisecond": "ms"}
+_UNIT = re.compile(r"([a-z]+?)s?\b")
 _MS_PER_UNIT = {name: ms for names, ms in _UNITS_MS.items() for name in names.split()}
 _UNITS = "ms, s, min, h, d, w, or milliseconds, seconds, minutes, hours, days, weeks"
 _FINER = re.compile(r"us|[µμ]s|usec|microseconds?|ns|nsec|nanoseconds?")
@@ -121,11 +123,12 @@ def _too_long(value: object, name: str) -> ValueError:
 
 
 def length_text(ms: int) -> str:
-    """How long something lasted, rounded to parts that matter: a silence begins 1 ms late."""
+    """How long something lasted, as `3 h 49 min`; rounded, as a silence begins 1 ms late."""
     day, hour, minute = (_MS_PER_UNIT[unit] for unit in ("day", "hour", "minute"))
     steps = ((7 * day, hour), (day, minute), (minute, 1_000))
     step = next((step for least, step in steps if abs(ms) >= least), 1)
-    return duration_text((ms + step // 2) // step * step)
+    text = duration_text((ms + step // 2) // step * step)
+    return _UNIT.sub(lambda found: _SHORT[found[1]], text)
 
 
 def duration_text(ms: int) -> str:

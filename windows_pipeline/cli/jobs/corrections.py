@@ -37,6 +37,7 @@ def correct_published(
         say("warning", text)
     failed: list[str] = []
     with recording(context, pipeline, settings, spark) as noted:
+        noted.begin()
         for name in names:
             done = correct(
                 spark, pipeline, name, settings, first, last, cause, CONSOLE.print,

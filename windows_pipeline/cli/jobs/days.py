@@ -117,6 +117,8 @@ def run_landed(
             runs = [DaysToRun(between, of_all(pipeline, set(between)))]
         else:
             runs = runs_to_do(spark, pipeline, settings)
+        if runs:
+            done.begin()
         for number, days in enumerate(runs, 1):
             CONSOLE.print(f"{pipeline.name}: {days_text(days.days)}")
             of_run = f"{days_text(days.days)}; run {number} of {len(runs)}"

@@ -6,7 +6,7 @@ import typer
 from pyspark.sql import SparkSession
 
 from windows_pipeline.cli.failures import FailedExit, end_failed, failed_rules
-from windows_pipeline.cli.jobs.recorders import Done, recording
+from windows_pipeline.cli.jobs.recorders import Recording, recording
 from windows_pipeline.cli.session import invocation, session
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import (
@@ -46,6 +46,7 @@ def follow(
     def add(result: BatchResult) -> None:
         batches.add(result)
         if every is None:
+            done.begin()
             ended.append(result)
         else:
             with recording(context, pipeline, settings, spark) as at_once:
@@ -81,7 +82,7 @@ def _check(
     pipeline: Pipeline,
     spark: SparkSession,
     batches: list[BatchResult],
-    done: Done,
+    done: Recording,
 ) -> list[str]:
     """Checks the days that micro-batches changed, and notes both.
 

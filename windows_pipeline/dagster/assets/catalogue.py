@@ -42,11 +42,15 @@ def table_spec(
         partitions: Its partitions, where the function that makes the table does not say them.
     """
     name = _windows_name(stored)
-    described = [plain(stored.description)]
+    # Lists show the beginning as it is written, so it has no markup.
+    of = pipeline.name if name is None else f"the windows {name} of {pipeline.name}"
+    described = [plain(f"{stored.description} It belongs to {of}.")]
+    if name is not None and stored.name.endswith("/alerts"):
+        described += _rules(pipeline.windows[name])
     if pipeline.description:
         described.append(pipeline.description)  # in Markdown
     if name is not None:
-        described.append(_in_words(name, pipeline.windows[name]))
+        described.append(_in_words(pipeline, name))
     return dg.AssetSpec(
         asset_key(stored),
         deps=deps,
@@ -163,10 +167,29 @@ def _windows_name(stored: Table) -> str | None:
     return of_windows[0] if of_windows else None
 
 
-def _in_words(name: str, windows: Windows) -> str:
+def _rules(windows: Windows) -> list[str]:
+    """The alert rules of a definition as a table in Markdown; none without a rule."""
+    columns = ("alert rule", "level", "when", "runbook")
+    rows = [
+        (
+            plain(name),
+            plain(rule.level or ""),
+            code(rule.when),
+            f"[{plain(rule.runbook)}](<{rule.runbook}>)" if rule.runbook else "",
+        )
+        for name, rule in windows.alerts.items()
+    ]
+    return [table(columns, rows)] if rows else []
+
+
+def _in_words(pipeline: Pipeline, name: str) -> str:
     """A window definition as a table in Markdown."""
-    shown = ((plain(field), code(value)) for field, value in definition_rows(windows))
-    return f"**{plain(name)}**\n\n{table(('what', 'as declared'), shown)}"
+    rows = definition_rows(pipeline.windows[name])
+    shown = ((plain(field), code(value)) for field, value in rows)
+    declared = pipeline.declared_in("windows", name)
+    file = "the pipeline's file" if declared is None else declared[0].name
+    after = "After a change of the file press *Reload definitions* (page *Deployment*)."
+    return f"{table(('what', f'as {plain(file)} declares it'), shown)}\n\n{after}"
 
 
 def _references(pipeline: Pipeline, name: str | None) -> dict[str, dg.MetadataValue]:

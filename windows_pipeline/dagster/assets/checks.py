@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
 import dagster as dg
 
 from windows_pipeline.checks.next_steps import NextStep
 from windows_pipeline.checks.run import Check, CheckResult
+from windows_pipeline.storage.arrival_units import days_text
+from windows_pipeline.text.counts import counted
 from windows_pipeline.text.markdown import code, plain, table
 
 RULES = "rules"
@@ -19,12 +21,16 @@ FAILED_RULES = "failed_rules"
 
 NEXT = "next"
 """The metadata that says what to do about them."""
+_SEE = "The check `rules` of each table shows the rows of each day, and says what to do"
 
 
 def rules_spec(
     asset: dg.AssetKey, checks: Sequence[Check], *, blocks: bool = True
 ) -> dg.AssetCheckSpec:
     """The check of all rules of a table.
+
+    It is no blocking check of Dagster's, as most rules block nothing: a step that publishes nothing
+    fails itself.
 
     Args:
         asset: The table's asset.
@@ -42,7 +48,6 @@ def rules_spec(
         RULES,
         asset=asset,
         description=rules,
-        blocking=blocks and any(check.blocking for check in checks),
     )
 
 
@@ -75,21 +80,47 @@ def rules_evaluations(
             check_name=RULES,
             passed=not failed,
             description=f"{day}: {summary}",
-            metadata={**metadata, **day_numbers(results, day), **failing_rows(failed)},
+            metadata={**metadata, **day_numbers(results, day), **_failing_rows(failed)},
             severity=dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN,
-            blocking=any(found.check.blocking for found in results),
             partition=day.isoformat(),
         )
 
 
-def failing_rows(failed: Sequence[CheckResult]) -> dict[str, dg.MetadataValue]:
+OfTable = tuple[str, CheckResult]
+"""What a rule found, with the name of its table."""
+
+
+def broken(results: Iterable[OfTable]) -> list[OfTable]:
+    """The rules that do not hold; those that only warn are left out."""
+    return [one for one in results if not one[1].passed and not one[1].check.is_warning]
+
+
+def failure_of(rules: Iterable[OfTable], then: str = _SEE) -> dg.Failure:
+    """The failure of a run in which rules do not hold: it names them, and has failing rows.
+
+    Args:
+        rules: The rules.
+        then: What to do.
+    """
+    texts: list[str] = []
+    metadata: dict[str, dg.MetadataValue] = {}
+    for name, found in rules:
+        days = sorted(found.failing_by_arrival_unit)
+        on = f" on {days_text(days)}" if days else ""
+        rows = counted(found.failing_rows, "row")
+        texts.append(f"{name}: {found.check.name} fails{on} ({rows}): {found.check.description}")
+        metadata |= _failing_rows([found], f"{name}: ")
+    return dg.Failure(f"{'; '.join(texts)}. {then}", metadata=metadata)
+
+
+def _failing_rows(failed: Sequence[CheckResult], of: str = "") -> dict[str, dg.MetadataValue]:
     """The number of failing rows of each rule that does not hold, and a sample of them."""
     numbers = {
-        f"{found.check.name}_failing_rows": dg.MetadataValue.int(found.failing_rows)
+        f"{of}{found.check.name}_failing_rows": dg.MetadataValue.int(found.failing_rows)
         for found in failed
     }
     return numbers | {
-        f"{found.check.name}_sample": dg.MetadataValue.table(
+        f"{of}{found.check.name}_sample": dg.MetadataValue.table(
             [dg.TableRecord(row) for row in found.sample],
             dg.TableSchema([dg.TableColumn(name) for name in found.sample[0]]),
         )

@@ -114,5 +114,6 @@ def conditions_sensor(pipeline: Pipeline) -> dg.SensorDefinition:
             target=dg.AssetSelection.groups(pipeline.name).without_checks(),
             use_user_code_server=True,  # Dagster's daemon does not know `DaysToCompute`
             default_status=enabled[0 if declared.enabled else 1],
-            description=f"Computes the ingested days of {pipeline.name} that have no windows.",
+            description=f"Computes the ingested days of {pipeline.name} that have no windows. Not "
+            f"needed beside {pipeline.name}_landing or {pipeline.name}_daily.",
         )

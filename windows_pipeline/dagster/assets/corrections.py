@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import table_spec
-from windows_pipeline.dagster.assets.checks import failing_rows
+from windows_pipeline.dagster.assets.checks import failure_of
 from windows_pipeline.dagster.assets.event_order import Event, in_order
 from windows_pipeline.dagster.assets.result_events import ResultEvents
 from windows_pipeline.dagster.keys import asset_key
@@ -25,7 +25,6 @@ from windows_pipeline.jobs.correction.run import (
 )
 from windows_pipeline.jobs.days.runs import changed_since
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.storage.writer_lock import writing
 
@@ -123,17 +122,14 @@ def _not_published(
     pipeline: str, windows_name: str, correction: CorrectionResult, config: Mapping[str, str]
 ) -> dg.Failure:
     table, result = correction.results[-1]
-    failed = [found for found in result.checks if not found.passed and found.check.blocking]
-    days = sorted({day for found in failed for day in found.failing_by_arrival_unit})
-    of_days = f" on {days_text(days)}" if days else ""
+    failed = [(table, one) for one in result.checks if not one.passed and one.check.blocking]
     to = f" --to {config['to']}" if "to" in config else ""
     command = (
         f"windows-pipeline correct {pipeline} --windows {windows_name} --from {config['from']}{to} "
         f"--cause {shlex.quote(config['cause'])}"
     )
-    return dg.Failure(
-        f"{table}: {', '.join(found.check.name for found in failed)} failed{of_days}, so the "
-        f"correction is not finished. Fix the cause, then run the job {pipeline}_correction again "
-        f"with the same config, or: {command}",
-        metadata=failing_rows(failed),
+    return failure_of(
+        failed,
+        f"So the correction is not finished. Fix the cause, then run the job {pipeline}_correction "
+        f"again with the same config, or: {command}",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 import dagster as dg
@@ -23,7 +23,7 @@ from windows_pipeline.windows.durations import length_text
 _SHOWN = 20
 """The most episodes of a rule that a day shows; the worst ones are shown."""
 _PREFIX = "alert_"
-_COLUMNS = ("key", "from", "to", "length", "state", "alerts", "severity", "worst window", "trace")
+_COLUMNS = ("key", "trace", "state", "from", "to", "length", "severity", "alerts", "worst window")
 
 
 class EpisodeChecks:
@@ -174,6 +174,19 @@ class EpisodeChecks:
             + ", ".join(f"{name}={short(value)}" for name, value in values.items()),
             "trace": trace_command(self._pipeline.name, worst_alert),
         }
+
+
+def episodes_by_day(
+    checked: Iterable[dg.AssetCheckEvaluation],
+) -> dict[date, dict[str, dg.MetadataValue]]:
+    """What a day's alerts show first: the episodes of each rule, by the evaluations of the day."""
+    lines: dict[date, list[str]] = {}
+    for one in checked:
+        if one.check_name.startswith(_PREFIX) and one.partition is not None:
+            said = str(one.description).partition(": ")[2]
+            line = f"- {plain(one.check_name.removeprefix(_PREFIX))}: {said}"
+            lines.setdefault(date.fromisoformat(one.partition), []).append(line)
+    return {day: {"episodes": dg.MetadataValue.md("\n".join(of))} for day, of in lines.items()}
 
 
 def _summary(

@@ -15,7 +15,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.alerts import plot_and_warnings
 from windows_pipeline.dagster.assets.catalogue import column_lineage
 from windows_pipeline.dagster.assets.checks import rules_evaluations
-from windows_pipeline.dagster.assets.episodes import EpisodeChecks
+from windows_pipeline.dagster.assets.episodes import EpisodeChecks, episodes_by_day
 from windows_pipeline.dagster.assets.event_order import Event
 from windows_pipeline.dagster.assets.metadata import (
     Metadata,
@@ -83,11 +83,14 @@ class ResultEvents:
             again = f"windows-pipeline rebuild {self._pipeline.name}"
             if self._pipeline.source.by_days:
                 again = f"{run_again(self._pipeline, result.days)}; of a rebuild: {again}"
-        yield from self._checks(name, result, again)
+        checks = [*self._checks(name, result, again)]
+        yield from checks
         for table_name in result.versions:
             table = self._tables.get(table_name)
             if table is not None:
-                yield from self._materializations(table, result, is_main=table_name == name)
+                is_main = table_name == name
+                first = episodes_by_day(checks) if is_main else {}
+                yield from self._materializations(table, result, first, is_main=is_main)
 
     def of_correction(
         self, windows_name: str, result: CorrectionResult, cause: str
@@ -121,8 +124,15 @@ class ResultEvents:
         for table in self._tables.values():
             yield from self._of_batches([batch], table, batch.arrival_units, {}, {})
 
-    def of_stream(self, batches: Sequence[BatchResult]) -> Iterator[dg.AssetMaterialization]:
-        """A materialization of each table and day that the micro-batches of a whole run changed."""
+    def of_stream(
+        self, batches: Sequence[BatchResult], checked: Sequence[dg.AssetCheckEvaluation]
+    ) -> Iterator[dg.AssetMaterialization]:
+        """A materialization of each table and day that the micro-batches of a whole run changed.
+
+        Args:
+            batches: The micro-batches.
+            checked: The checks of these days, whose episodes the alerts show.
+        """
         days = sorted({day for batch in batches for day in batch.arrival_units})
         for table in self._tables.values() if days else ():
             counts: Metadata = {
@@ -130,7 +140,9 @@ class ResultEvents:
                 "delta_version": dg.MetadataValue.int(table.version(self._spark)),
             }
             plots = self._plotted(table, days)
-            yield from self._of_batches(batches, table, days, plots, counts)
+            first = episodes_by_day(one for one in checked if one.asset_key == asset_key(table))
+            by_day = {day: {**first.get(day, {}), **plots.get(day, {})} for day in days}
+            yield from self._of_batches(batches, table, days, by_day, counts)
 
     def of_checked(
         self, checked: Iterable[tuple[str, Sequence[CheckResult]]], days: Sequence[date]
@@ -230,7 +242,7 @@ class ResultEvents:
         Args:
             table: The table.
             result: The job's result.
-            more: Further metadata by day.
+            more: Metadata by day to show first.
             only: The days to report; by default those of the result.
             is_main: Whether it is the job's first table; others report only days that have rows.
         """
@@ -244,14 +256,13 @@ class ResultEvents:
         days = sorted(reported)
         drawn = self._plotted(table, days)
         for day in days:
-            metadata: Metadata = {}
+            metadata: Metadata = {**more.get(day, {})}
             if day == days[-1]:
-                metadata = run_metadata(table, result)
+                metadata |= run_metadata(table, result)
                 metadata |= column_lineage(self._pipeline, table, self._warehouse)
             metadata |= {**day_metadata(table, result, day), **drawn.get(day, {})}
             if is_main:
                 metadata |= main_metadata(table, result, day)
-            metadata |= more.get(day, {})
             yield dg.AssetMaterialization(
                 asset_key(table), metadata=metadata, partition=day.isoformat()
             )

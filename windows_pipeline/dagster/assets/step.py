@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.checks.next_steps import failing_days, once_blocked, run_again
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import table_spec
-from windows_pipeline.dagster.assets.checks import RULES, rules_spec
+from windows_pipeline.dagster.assets.checks import RULES, broken, failure_of, rules_spec
 from windows_pipeline.dagster.assets.episodes import EpisodeChecks
 from windows_pipeline.dagster.assets.event_order import has_days, of_step
 from windows_pipeline.dagster.assets.metadata import run_metadata
@@ -28,6 +28,7 @@ from windows_pipeline.jobs import (
     published_days,
     run_job,
 )
+from windows_pipeline.notify import note_failure
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_text
 
@@ -76,7 +77,7 @@ def step(
         events = ResultEvents(pipeline, job.settings, session, context.instance)
         days = days_of_run(of_op, job, session)
         if not of_op.selected_asset_keys:
-            yield from of_step(of_op, _checked(of_op, job, session, events, days))
+            yield from _checked(of_op, job, session, events, days)
             return
         context.log.info(f"{table.name}: {days_text(days)}")
         try:
@@ -96,6 +97,12 @@ def step(
         yield dg.MaterializeResult(main, metadata=run_metadata(table, result))
         yield from (one for one in made if one.asset_key != main)
         yield from of_step(of_op, checked)
+        if wrong := broken((table.name, one) for one in result.checks):
+            # The run goes on, as the rows are published; somebody is to know all the same.
+            text, warehouse = str(failure_of(wrong).description), job.settings.warehouse
+            context.log.error(text)
+            what = f"a rule of {table.name} in run {context.run_id[:8]}"
+            note_failure(pipeline, warehouse, what, text, f"{context.run_id} {table.name}")
 
     of_others = [main, *deps] if others_of_first else deps
     return [run, *(table_spec(pipeline, other, of_others, partitions) for other in others)]
@@ -108,11 +115,18 @@ def _checked(
     events: ResultEvents,
     days: Sequence[date],
 ) -> Iterator[dg.AssetCheckEvaluation]:
-    """The evaluations of a run of checks alone, on the published results."""
+    """The evaluations of a run of checks alone, on the published results.
+
+    Raises:
+        dg.Failure: A rule does not hold.
+    """
     name, names = job.tables[0].name, {key.name for key in context.selected_asset_check_keys}
-    if RULES in names:
-        yield from events.of_checks(name, check_published(job, spark, days), days)
-    yield from events.of_episodes(name, days if has_days(context) else None, names)
+    results = check_published(job, spark, days) if RULES in names else []
+    found = [*events.of_checks(name, results, days)] if RULES in names else []
+    found += events.of_episodes(name, days if has_days(context) else None, names)
+    yield from of_step(context, found)
+    if wrong := broken((name, one) for one in results):
+        raise failure_of(wrong)
 
 
 def days_of_run(context: dg.OpExecutionContext, job: Job, spark: SparkSession) -> list[date]:
@@ -124,14 +138,9 @@ def _not_published(
     pipeline: Pipeline, job: Job, result: JobResult, days: Sequence[date]
 ) -> dg.Failure:
     failed = [found for found in result.checks if not found.passed and found.check.blocking]
-    names = ", ".join(found.check.name for found in failed)
-    wrong = failing_days(result.checks, days)
     then = once_blocked(pipeline, _again(pipeline, days), failed)
-    rules = "; ".join(f"{found.check.name}: {found.check.description}" for found in failed)
-    return dg.Failure(
-        f"{job.tables[0].name}: {names} failed on {days_text(wrong)}. What must hold: {rules}. The "
-        f"check `rules` of each day shows failing rows. {then(wrong[0])}"
-    )
+    first = failing_days(result.checks, days)[0]
+    return failure_of(((job.tables[0].name, found) for found in failed), then(first))
 
 
 def _not_ingested(pipeline: Pipeline, bad: BadFileError, days: Sequence[date]) -> dg.Failure:

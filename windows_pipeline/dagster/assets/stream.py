@@ -16,7 +16,7 @@ from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.checks.next_steps import once_published
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.catalogue import source_key, table_spec
-from windows_pipeline.dagster.assets.checks import rules_evaluations, rules_spec
+from windows_pipeline.dagster.assets.checks import broken, failure_of, rules_evaluations, rules_spec
 from windows_pipeline.dagster.assets.event_order import Event, in_order, of_step
 from windows_pipeline.dagster.assets.result_events import ResultEvents
 from windows_pipeline.dagster.assets.step import days_of_run
@@ -74,11 +74,14 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 context.log_event(event)
 
         def published(*, is_whole: bool) -> Iterator[Event]:
-            yield from events.of_stream(batches)
             arrival_log = tables_of(pipeline, settings.warehouse).arrival_log
             days = _days_to_check(batches, read_log(session, arrival_log), is_whole=is_whole)
-            checked = checked_days(session, pipeline, settings, days) if days else ()
-            yield from in_order(context.instance, events.of_checked(checked, days))
+            checked = [*checked_days(session, pipeline, settings, days)] if days else []
+            evaluated = [*events.of_checked(checked, days)]
+            yield from events.of_stream(batches, evaluated)
+            yield from in_order(context.instance, evaluated)
+            if wrong := broken((name, one) for name, results in checked for one in results):
+                raise failure_of(wrong)
 
         try:
             is_whole = follow_source(session, pipeline, settings, every, report, context.log.info)

@@ -93,7 +93,8 @@ def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinitio
         job_name=job,
         minimum_interval_seconds=_LEAST_SECONDS,
         default_status=enabled[0 if declared.enabled else 1],
-        description=f"Materializes landed days of {pipeline.name} once they are complete.",
+        description=f"Computes landed days of {pipeline.name} once they are complete. Switch on "
+        f"this sensor, or the schedule {pipeline.name}_daily to compute them at one time of day.",
     )
     def complete_days(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         busy = at_work(context.instance, pipeline, settings, job)

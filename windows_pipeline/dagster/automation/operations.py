@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.assets.checks import OfTable, broken, failure_of
 from windows_pipeline.dagster.assets.event_order import Event, in_order
 from windows_pipeline.dagster.assets.result_events import ResultEvents
 from windows_pipeline.dagster.one_step_job import one_step_job
@@ -41,11 +42,11 @@ def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 names.append(name)
                 yield from in_order(context.instance, events.of_job(name, result))
                 if not result.published:
-                    raise dg.Failure(
-                        f"{name}: a blocking check failed, so the table is not published. The "
-                        "check `rules` of its asset shows failing rows. Fix their cause, then run "
-                        f"the job {pipeline.name}_rebuild again, or: windows-pipeline rebuild "
-                        f"{pipeline.name}"
+                    raise failure_of(
+                        broken((name, one) for one in result.checks),
+                        "So the table is not published. Fix the cause, then run the job "
+                        f"{pipeline.name}_rebuild again, or: windows-pipeline rebuild "
+                        f"{pipeline.name}",
                     )
         rebuilt = ", ".join(names) or "every table follows the definition; nothing to do"
         context.log.info(f"{pipeline.name}: {rebuilt}")
@@ -66,7 +67,7 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     def check_tables(context: dg.OpExecutionContext, spark: SparkResource) -> Iterator[Event]:
         session = spark.spark_session
         events = ResultEvents(pipeline, settings, session, context.instance)
-        failed = []
+        failed: list[OfTable] = []
         for job in all_jobs(pipeline, settings):
             name = job.tables[0].name
             if not all(table.exists(session) for table in job.tables):
@@ -79,14 +80,11 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             results = check_published(job, session, days, recount=True)
             evaluations = [*events.of_checks(name, results, days), *events.of_episodes(name)]
             yield from in_order(context.instance, evaluations)
-            wrong = [found for found in results if not found.passed and not found.check.is_warning]
-            failed += [f"{name} {found.check.name}" for found in wrong]
+            wrong = broken((name, one) for one in results)
+            failed += wrong
             context.log.info(f"{name}: {len(results)} rules, {len(wrong)} fail")
         if failed:
-            raise dg.Failure(
-                f"{pipeline.name}: these rules do not hold: {', '.join(failed)}. The check `rules` "
-                "of each asset shows failing rows of each day."
-            )
+            raise failure_of(failed)
 
     return one_step_job(
         f"{pipeline.name}_check",
@@ -123,4 +121,6 @@ def weekly_schedule(pipeline: Pipeline) -> dg.ScheduleDefinition:
         job_name=f"{pipeline.name}_maintenance",
         cron_schedule="0 4 * * 0",
         execution_timezone="UTC",
+        description=f"Merges small files of {pipeline.name}'s tables and deletes unused files on "
+        "Sundays. Switch it on once days come regularly.",
     )

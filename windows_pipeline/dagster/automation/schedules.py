@@ -33,9 +33,10 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     by_days, declared = pipeline.source.by_days, pipeline.schedule
     job = f"{pipeline.name}_{'all' if by_days else 'stream'}"
     what = (
-        f"Materializes the newest landed days of {pipeline.name}."
+        f"Computes the newest landed days of {pipeline.name}. Switch on this schedule, or the "
+        f"sensor {pipeline.name}_landing to compute a day soon after it has landed."
         if by_days
-        else f"Ingests new records of {pipeline.name} and updates all of its tables."
+        else f"Ingests new records of {pipeline.name} and updates all tables. Switch it on."
     )
     enabled = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
 
