@@ -14,6 +14,11 @@ def plain(text: str) -> str:
     return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
 
 
+def as_text(markdown: str) -> str:
+    """The text that `plain` was given, where Markdown is shown as it is written."""
+    return re.sub(r"\\(.)", r"\1", markdown)
+
+
 def code(text: str) -> str:
     """The Markdown that shows a text as code, in one line; also in a cell of a table."""
     shown = " ".join(text.split()).replace("|", "\\|")

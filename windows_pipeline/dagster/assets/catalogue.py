@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -65,7 +64,7 @@ def table_spec(
             "dagster/uri": stored.location,
             "dagster/table_name": stored.name.replace("/", "."),
             "dagster/column_schema": column_schema(stored.schema, _made_of(pipeline, stored)),
-            **_references(pipeline, name),
+            **_declared_in(pipeline, name),
         },
         partitions_def=partitions,
         freshness_policy=_freshness(pipeline, stored),
@@ -101,7 +100,7 @@ def source_spec(pipeline: Pipeline) -> dg.AssetSpec:
         description="\n\n".join(described),
         owners=pipeline.owners,
         tags=pipeline.tags,
-        metadata={"location": location, **_references(pipeline, None)},
+        metadata={"location": location, **_declared_in(pipeline, None)},
     )
 
 
@@ -192,17 +191,10 @@ def _in_words(pipeline: Pipeline, name: str) -> str:
     return f"{table(('what', f'as {plain(file)} declares it'), shown)}\n\n{after}"
 
 
-def _references(pipeline: Pipeline, name: str | None) -> dict[str, dg.MetadataValue]:
-    """The line of the file that declares a table."""
+def _declared_in(pipeline: Pipeline, name: str | None) -> dict[str, str]:
+    """The file and line that declare a table, as metadata.
+
+    It is a text, as a link to a file of the server is dead in a browser on another machine.
+    """
     declared = pipeline.declared_in(*(("source",) if name is None else ("windows", name)))
-    if declared is None:
-        return {}
-    file, line = declared
-    with warnings.catch_warnings():
-        # The dependency is bounded, so that a change of what is beta comes with an upgrade.
-        warnings.simplefilter("ignore", dg.BetaWarning)
-        reference = dg.LocalFileCodeReference(
-            file_path=str(file.resolve()), line_number=line, label=f"{file.name}:{line}"
-        )
-        references = dg.CodeReferencesMetadataValue(code_references=[reference])
-    return {"dagster/code_references": references}
+    return {} if declared is None else {"declared_in": f"{declared[0].name}:{declared[1]}"}

@@ -16,7 +16,7 @@ from windows_pipeline.query.tables.local import LocalTable, NoTableError, Unread
 from windows_pipeline.report.words import trace_command
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.instants import day_number, time_text
-from windows_pipeline.text.markdown import code, plain
+from windows_pipeline.text.markdown import as_text, code, plain
 from windows_pipeline.text.values import short
 from windows_pipeline.windows.durations import length_text
 
@@ -180,13 +180,13 @@ def episodes_by_day(
     checked: Iterable[dg.AssetCheckEvaluation],
 ) -> dict[date, dict[str, dg.MetadataValue]]:
     """What a day's alerts show first: the episodes of each rule, by the evaluations of the day."""
-    lines: dict[date, list[str]] = {}
+    found: dict[date, dict[str, dg.MetadataValue]] = {}
     for one in checked:
         if one.check_name.startswith(_PREFIX) and one.partition is not None:
-            said = str(one.description).partition(": ")[2]
-            line = f"- {plain(one.check_name.removeprefix(_PREFIX))}: {said}"
-            lines.setdefault(date.fromisoformat(one.partition), []).append(line)
-    return {day: {"episodes": dg.MetadataValue.md("\n".join(of))} for day, of in lines.items()}
+            said = as_text(str(one.description).partition(": ")[2])
+            of_day = found.setdefault(date.fromisoformat(one.partition), {})
+            of_day[one.check_name] = dg.MetadataValue.text(said)
+    return found
 
 
 def _summary(
