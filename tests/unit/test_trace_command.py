@@ -139,6 +139,22 @@ def test_records_beyond_the_limit_are_named(flights: Flights) -> None:
     assert (status, "there are 2 records; raise --limit 1 to see them" in said) == (0, True)
 
 
+def test_a_window_without_records_is_shown_with_those_around_it(flights: Flights) -> None:
+    """Rule B8: of the key alone; the last before and the first after that closed windows count."""
+    tables = specs_of(flights.pipeline, str(flights.folder / "warehouse")).of("hourly")
+    write_rows(tables.final_windows, [window(31, 0), window(301, 0)])
+    status, said = flights.trace("JFK", "2013-01-01 12:31", "--json")
+    found = json.loads(said)
+    assert (status, found["records"]) == (0, [])
+    assert [each["dep_delay"] for each in found["around"]] == [30, 300]
+    status, said = flights.trace("JFK", "2013-01-01 12:31")
+    assert "records: no rows the key's last record before the window and the first after it" in said
+    status, said = flights.trace("JFK", "2013-01-01 17:01")
+    assert "last record before the window; no closed window counts a later one" in said
+    status, said = flights.trace("JFK", "2013-01-01 13:00", "--json")
+    assert json.loads(said)["around"] == []
+
+
 def test_trace_needs_no_spark(flights: Flights) -> None:
     printed = call_alone(flights.folder, "trace", "flights", "JFK", "2013-01-01 13:00")
     assert "the window after" in printed

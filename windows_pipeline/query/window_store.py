@@ -256,6 +256,7 @@ class WindowStore(PinnedStore):
             window,
             self._row(keys, window),
             records,
+            self._around(rows, keys, window, records),
             closed_at_ms,
             before,
             after,
@@ -343,6 +344,22 @@ class WindowStore(PinnedStore):
             before = self.fetch(window.key, None, window.start - _MS, newest_first=True)
             after = self.fetch(window.key, window.start + _MS)
         return next(iter(before), None), next(iter(after), None)
+
+    def _around(
+        self, rows: DefinitionRows, keys: KeyRange, window: StoredWindow, records: pa.Table
+    ) -> pa.Table:
+        """The records around a window without records: of the nearest windows that have some."""
+        found = [records.slice(0, 0)]
+        if window.record_count or self._windows.row_key:
+            return found[0]
+        before = self.fetch(window.key, None, window.start - _MS, newest_first=True)
+        after = self.fetch(window.key, window.start + _MS)
+        for windows, is_before in ((before, True), (after, False)):
+            near = next((each for each in windows if each.record_count), None)
+            if near is not None:
+                of_window, _ = records_of_window(rows, near, keys)
+                found.append(of_window.slice(of_window.num_rows - 1 if is_before else 0, 1))
+        return pa.concat_tables(found)
 
     def _require_no_sessions(self, method: str) -> None:
         if not self.keeps_bounds:

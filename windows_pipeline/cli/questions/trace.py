@@ -28,8 +28,6 @@ from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.values import as_json, short
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
-    import pyarrow as pa
-
     from windows_pipeline.config import Pipeline, Windows
     from windows_pipeline.query import WindowStore
     from windows_pipeline.query.alert_ids import FoundAlert
@@ -213,7 +211,7 @@ def _print(pipeline: Pipeline, name: str, windows: Windows, found: WindowTrace, 
         say("note", f"it fired {count:,} times; raise --limit {limit} to see all firings")
     for each in found.corrections:
         CONSOLE.print(f"correction {each.number}: {each.change}, as {each.cause!r}")
-    _print_records(pipeline, found.records, limit)
+    _print_records(pipeline, found, limit)
 
 
 def _window(store: WindowStore, key: object, time: str, row: NamedRow) -> StoredWindow:
@@ -260,15 +258,21 @@ def _print_reason(found: WindowTrace, grace_ms: int) -> None:
     )
 
 
-def _print_records(pipeline: Pipeline, records: pa.Table, limit: int) -> None:
+def _print_records(pipeline: Pipeline, found: WindowTrace, limit: int) -> None:
     from windows_pipeline.cli.terminal.rows import print_grid
 
-    source = pipeline.source
+    source, records = pipeline.source, found.records
     arrival = [source.arrival_column] if source.arrival_column else []
     first = ["arrival_unit", "offset", "event_time", *arrival, *source.values, "behind_ms"]
     print_grid("records", records.slice(0, limit), first, newest_last=False)
     if records.num_rows > limit:
         say("note", f"there are {records.num_rows:,} records; raise --limit {limit} to see them")
+    if found.around.num_rows:
+        last = found.around["event_time"][-1].as_py()
+        is_silent = last < found.window.start
+        later = "; no closed window counts a later one" if is_silent else " and the first after it"
+        title = f"the key's last record before the window{later}"
+        print_grid(title, found.around, first, newest_last=False)
 
 
 def _firing_text(firing: StoredWindow) -> str:
@@ -307,6 +311,7 @@ def _print_json(found: WindowTrace, alert: FoundAlert | None) -> None:
             for each in found.corrections
         ],
         "records": json_rows(found.records),
+        "around": json_rows(found.around),
     }
     typer.echo(json.dumps(answer, indent=1, allow_nan=False))
 

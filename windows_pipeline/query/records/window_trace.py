@@ -28,6 +28,8 @@ class WindowTrace:
         records: The records that count in it: the columns of raw_events, `stream_time` and
             `close_time` as they were when the record arrived, and `behind_ms`, how far its event
             time was behind stream time; in the order of event time, then of arrival.
+        around: Of a window without records: the key's last record before it and the first after it
+            that closed windows count, with the columns of `records`. Otherwise no rows.
         closed_at_ms: The close time after the arrival day that closed the window, in milliseconds
             since 1970; None if the log does not say.
         before: The key's window before it, by start; of a window of rows that of the row before.
@@ -39,6 +41,7 @@ class WindowTrace:
     window: StoredWindow
     row: pa.Table
     records: pa.Table
+    around: pa.Table
     closed_at_ms: int | None
     before: StoredWindow | None
     after: StoredWindow | None
