@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -19,6 +21,7 @@ from tests.support.pipeline_texts import FLIGHTS
 from tests.support.receivers import Receiver, receiver
 from tests.support.written_tables import write_rows
 from windows_pipeline.cli.failures import noting_failures
+from windows_pipeline.cli.terminal.console import UserStream
 from windows_pipeline.dagster.definitions import build_definitions
 from windows_pipeline.notify import note_failure
 from windows_pipeline.storage.catalog import specs_of
@@ -110,9 +113,21 @@ def test_a_command_that_fails_notes_it(
 
     assert call(capfd, monkeypatch, "run", "flights", start=no_session)[0] == 1
     assert call(capfd, monkeypatch, "run", "unknown", start=no_session)[0] == 2
-    for status in (0, 1):
+    # Mistakes of whoever gave the command, and what a person reads on a terminal, page nobody.
+    for option in ("--from", "--nope"):
+        assert call(capfd, monkeypatch, "run", "flights", option, "x", start=no_session)[0] == 2
+    for status in (0, 1, 2):
         with pytest.raises(typer.Exit), noting_failures("check", {"pipeline": "flights"}):
             raise typer.Exit(status)
+    person, terminal = pty.openpty()
+    with (
+        os.fdopen(terminal, "w") as shown,
+        UserStream.replaced(stderr=shown),
+        pytest.raises(typer.Exit),
+        noting_failures("check", {"pipeline": "flights"}),
+    ):
+        raise typer.Exit(1)
+    os.close(person)
     lines = (tmp_path / "warehouse" / "flights" / "_failures.jsonl").read_text().splitlines()
     assert [(json.loads(line)["what"], json.loads(line)["text"]) for line in lines] == [
         ("windows-pipeline run", "RuntimeError: no session today"),

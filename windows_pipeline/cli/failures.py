@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from windows_pipeline.cli.arguments import project_settings
+from windows_pipeline.cli.terminal.console import ERRORS
 from windows_pipeline.cli.terminal.printed import say
 
 if TYPE_CHECKING:  # importing them takes seconds
@@ -17,6 +18,8 @@ if TYPE_CHECKING:  # importing them takes seconds
 
 _NOTED = frozenset({"run", "stream", "correct", "rebuild", "check", "maintain"})
 """The commands that a scheduler may run, whose output then nobody reads."""
+_OF_USERS = (0, 2)
+"""The exit statuses that nobody is notified of: done, and wrong arguments, files or tables."""
 
 
 class FailedExit(typer.Exit):
@@ -69,7 +72,10 @@ def end_failed(reasons: Sequence[str]) -> None:
 
 @contextmanager
 def noting_failures(command: str, arguments: Mapping[str, Any]) -> Iterator[None]:
-    """Records any failure of a pipeline's command, and passes the failure on.
+    """Records a failure of a pipeline's command that nobody sees, and passes the failure on.
+
+    Whoever reads the errors on a terminal knows of them, and exit status 2 is a mistake of whoever
+    gave the command, or changed a file: of these nobody is notified.
 
     Args:
         command: The command's name.
@@ -78,12 +84,16 @@ def noting_failures(command: str, arguments: Mapping[str, Any]) -> Iterator[None
     try:
         yield
     except typer.Exit as end:
-        if end.exit_code:
-            text = "a check failed, or something is left to do: see its output"
-            _note(command, arguments, end.reason if isinstance(end, FailedExit) else text)
+        text = "a check failed, or something is left to do: see its output"
+        reason = end.reason if isinstance(end, FailedExit) else text
+        _note(command, arguments, end.exit_code, reason)
+        raise
+    except typer.BadParameter:
         raise
     except Exception as error:
-        _note(command, arguments, failure_text(error))
+        from windows_pipeline.faults.explain import fault_of
+
+        _note(command, arguments, fault_of(error).status, failure_text(error))
         raise
 
 
@@ -94,8 +104,8 @@ def failure_text(error: Exception) -> str:
     return " ".join(str(fault_of(error)).split())
 
 
-def _note(command: str, arguments: Mapping[str, Any], text: str) -> None:
-    if command not in _NOTED:
+def _note(command: str, arguments: Mapping[str, Any], status: int, text: str) -> None:
+    if command not in _NOTED or status in _OF_USERS or ERRORS.file.isatty():
         return
     from windows_pipeline.config import ConfigError, load_folder
     from windows_pipeline.notify import note_failure
