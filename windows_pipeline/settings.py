@@ -53,7 +53,8 @@ _SECRETS = (("spark",), ("small_batches",), ("storage_options",))
 """Fields that may hold passwords and tokens; no error shows a value below these fields."""
 _SETTINGS_FILE = "the settings, such as 'warehouse: warehouse'"
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LOCATIONS = {"warehouse", "pipelines", "landing", "dagster_home"}
+_LOCATIONS = {"warehouse", "pipelines", "landing", "dagster_home", "ui_url"}
+_WEB_ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
 _SHOWN_BY_SPARK = re.compile(
     r"^spark\.(?:(?:driver|executor)\.(?:extra|default)JavaOptions$|app\.name$"
     r"|databricks\.delta\.properties\.defaults\.)"
@@ -76,6 +77,15 @@ class NoSettingsError(SettingsError):
     """There is no settings file."""
 
 
+def _web_address(value: str) -> str:
+    if not _WEB_ADDRESS.fullmatch(value):
+        raise ValueError(
+            "is not an address; write the one that a browser opens, without a query, such as "
+            "http://127.0.0.1:3000"
+        )
+    return value.rstrip("/")
+
+
 class Settings(BaseModel):
     """The settings of one installation.
 
@@ -94,6 +104,7 @@ class Settings(BaseModel):
             more than 100 MB; in a stream without an arrival column one task per file.
         dagster_home: The folder of the Dagster instance that commands report to, if the environment
             has no DAGSTER_HOME. None for no report.
+        ui_url: The address of Dagster's UI, for the links in messages; None for no links.
         packages: More packages for Spark to load, as `organisation:module:version` of a Maven
             repository: `KAFKA_PACKAGE` to read topics. Spark downloads them once, at its start.
         modules: The Python files whose code pipelines may name (`my_module:spread`). The
@@ -120,6 +131,7 @@ class Settings(BaseModel):
     storage_options: dict[str, ReferringText] | None = None
     arrival_ranges: PositiveInt | None = None
     dagster_home: Path | None = None
+    ui_url: Annotated[str, AfterValidator(_web_address)] | None = None
     packages: tuple[ReferringText, ...] = ()
     modules: tuple[Path, ...] = ()
     commands: tuple[str, ...] = ()

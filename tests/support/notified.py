@@ -31,6 +31,7 @@ class Notified:
     number: int = 0
     commands: tuple[str, ...] = ()
     text: str = FLIGHTS
+    ui_url: str | None = None
 
     @property
     def pipeline(self) -> Pipeline:
@@ -44,6 +45,7 @@ class Notified:
             landing=".",
             spark={},
             commands=self.commands,
+            ui_url=self.ui_url,
         )
 
     def happen(self, *rows: dict[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tests.support.notified import DAY, NOW, SINCE, Notified
 from tests.support.pipeline_texts import FLIGHTS, changed
 from tests.support.receivers import Receiver, receiver
 from tests.support.written_tables import write_rows
-from windows_pipeline.notify import WrongTargetsError
+from windows_pipeline.notify import WrongTargetsError, note_failure
 from windows_pipeline.notify.delivered import BusyError, delivered_log
 from windows_pipeline.storage.catalog import specs_of
 
@@ -129,6 +129,41 @@ def test_a_message_says_what_the_file_says_of_the_rule(project: Notified, hook: 
     assert {name: disruption["events"][0][name] for name in about} == about
     assert "level" not in quiet["text"]
     assert not about.keys() & quiet["events"][0].keys()
+
+
+def test_a_message_has_links_and_local_times(
+    tmp_path: Path, hook: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the check of the rule, or the table's page, if the settings name the address of the UI."""
+    monkeypatch.setenv("HOOK", hook.url)
+    zone = "departed_at: {type: timestamp, zone: Europe/Berlin}"
+    text = changed("departed_at: timestamp", zone).replace(
+        "windows:", "expect_every: 1 day\nwindows:", 1
+    )
+    people = "  people:\n    webhook: {url: '${env:HOOK}'}\n    group: 2\n"
+    project = Notified(tmp_path, people, text=text, ui_url="https://dagster.example.org/a/")
+    page = "https://dagster.example.org/a/assets/flights"
+    check = f"{page}/hourly/alerts?view=checks&checkDetail=alert_disruption"
+    project.happen({}, {"key": "LGA", "event": "ended"})
+    project.deliver()
+    opened, ended = (body["text"].splitlines() for body in hook.bodies)
+    assert "since 2013-01-01 08:00:00 UTC (2013-01-01 09:00:00 Europe/Berlin), sev" in opened[0]
+    assert "at 2013-01-01 09:02:00 UTC (2013-01-01 10:02:00 Europe/Berlin), aft" in ended[0]
+    window = "2013-01-01 08:00:00 to 2013-01-01 09:00:00 UTC"
+    local = "2013-01-01 09:00:00 to 2013-01-01 10:00:00 Europe/Berlin"
+    assert opened[1].startswith(f"worst window: {window} ({local}), 12 records")
+    assert opened[-1] == f"in Dagster: {check}"
+    assert hook.bodies[0]["events"][0]["link"] == check
+    # One link for several episodes of a rule; none for a failed run.
+    project.happen({"key": "EWR"}, {"key": "BOS"})
+    note_failure(project.pipeline, project.settings.warehouse, "run", "no")
+    project.deliver(datetime.now(UTC), every=True)
+    *_, last, link = hook.bodies[-1]["text"].splitlines()
+    assert (last.startswith("flights: run failed"), link) == (True, f"in Dagster: {check}")
+    log = specs_of(project.pipeline, project.settings.warehouse).arrival_log
+    write_rows(log, [{"arrival_unit": DAY, "rows": 5}])
+    project.deliver(datetime.now(UTC) + timedelta(days=3))
+    assert hook.bodies[-1]["text"].endswith(f"\nin Dagster: {page}/arrival_log")
 
 
 def test_an_outage_loses_nothing(project: Notified, hook: Receiver) -> None:
@@ -372,7 +407,12 @@ def test_the_command_says_what_it_sent(
     def notify(*options: str) -> tuple[int, str]:
         return call(capfd, monkeypatch, "notify", "flights", *options)
 
-    assert notify() == (0, "flights people: 0 messages of 0 events; 1 are too old (--all) ")
+    status, said = notify()
+    assert (status, "flights people: nothing to send; 1 event is older than max_age" in said) == (
+        0,
+        True,
+    )
+    assert "so that old data notifies nobody; --all sends them" in said
     status, said = notify("--all", "--dry-run")
     assert (status, hook.ids) == (0, [])
     assert "people would be sent: flights hourly: disruption opened for JFK since" in said
@@ -388,7 +428,7 @@ def test_the_command_says_what_it_sent(
     status, said = notify("--all")
     assert status == 1
     assert "people set aside: flights hourly: disruption opened for LGA since" in said
-    assert "1 message of 1 event; 1 are set aside (--again)" in said
+    assert "1 message of 1 event; 1 event is set aside, as the target refused them; --aga" in said
     assert "other messages; to send again: windows-pipeline notify flights --again" in said
     status, said = notify("--all", "--dry-run", "--json")
     assert (status, json.loads(said)[0]["set_aside"]) == (0, 1)
@@ -397,7 +437,7 @@ def test_the_command_says_what_it_sent(
     monkeypatch.setenv("HOOK", "s3cret")
     status, said = notify()
     assert (status, "s3cret" in said) == (2, False)
-    assert "flights people: 0 messages of 0 events" in said
+    assert "flights people: nothing to send; no event is left that was not sent" in said
     assert "notify.people.webhook.url: ${env:HOOK}: must begin with https://" in said
     (project.folder / "pipelines" / "flights.yaml").write_text(FLIGHTS)
     status, said = notify()

@@ -100,4 +100,4 @@ def send(folder: Path, port: int) -> None:
     events = read_events(made.pipeline, made.settings.warehouse)
     email = made.pipeline.notify["a"].email
     assert email is not None
-    mailer(made.pipeline, "email", email, LIMIT_S)(Message(tuple(events)))
+    mailer(made.pipeline, "email", email, limit_s=LIMIT_S)(Message(tuple(events)))

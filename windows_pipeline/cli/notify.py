@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +16,7 @@ from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.text.counts import counted
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
+    from windows_pipeline.config import Pipeline
     from windows_pipeline.notify import Sent
 
 
@@ -50,7 +51,8 @@ def notify(
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in sent], indent=1))
     else:
-        _print(pipeline, sent, "would be sent" if dry_run else "sent")
+        for one in sent:
+            _print(one, found, "would be sent" if dry_run else "sent")
     for one in sent:
         if one.refused:
             say(
@@ -72,17 +74,34 @@ def notify(
         raise typer.Exit(1)
 
 
-def _print(pipeline: str, sent: Sequence[Sent], what: str) -> None:
-    for one in sent:
-        for message in one.messages:
-            CONSOLE.print(f"{one.target} {what}: {message}")
-        for message in one.refused:
-            CONSOLE.print(f"{one.target} set aside: {message}")
-        old = f"; {one.old:,} are too old (--all)" if one.old else ""
-        aside = f"; {one.set_aside:,} are set aside (--again)" if one.set_aside else ""
-        wait = f"; {one.waiting:,} wait: {one.reason}" if one.waiting and not one.failed else ""
-        CONSOLE.print(
-            f"{pipeline} {one.target}: {counted(len(one.messages), 'message')} of "
-            f"{counted(one.events, 'event')}"
-            f"{old}{aside}{wait}"
-        )
+def _print(one: Sent, pipeline: Pipeline, what: str) -> None:
+    for message in one.messages:
+        CONSOLE.print(f"{one.target} {what}: {message}")
+    for message in one.refused:
+        CONSOLE.print(f"{one.target} set aside: {message}")
+    number = f"{counted(len(one.messages), 'message')} of {counted(one.events, 'event')}"
+    if not one.messages:
+        number = "nothing was taken" if one.failed else "nothing to send"
+    CONSOLE.print(f"{pipeline.name} {one.target}: {'; '.join([number, *_not_sent(one, pipeline)])}")
+
+
+def _not_sent(one: Sent, pipeline: Pipeline) -> Iterator[str]:
+    """Why events were not sent, by the reason; why there are none if nothing is to be sent."""
+    from windows_pipeline.windows.durations import duration_text
+
+    if one.old:
+        age = duration_text(pipeline.notify[one.target].max_age)
+        why = "so that old data notifies nobody"
+        yield f"{_are(one.old)} older than max_age ({age}), {why}; --all sends them"
+    if one.unwanted:
+        yield f"{_are(one.unwanted)} left out by rules, min_severity or events of the target"
+    if one.set_aside:
+        yield f"{_are(one.set_aside)} set aside, as the target refused them; --again sends them"
+    if one.waiting and not one.failed:
+        yield f"{_are(one.waiting)} waiting: {one.reason}"
+    if not (one.messages or one.old or one.unwanted or one.set_aside or one.waiting):
+        yield "no event is left that was not sent or skipped"
+
+
+def _are(number: int) -> str:
+    return f"{counted(number, 'event')} {'is' if number == 1 else 'are'}"

@@ -57,6 +57,7 @@ class Plan:
         reason: Why they wait.
         skipped: The events that are never sent, by the reason.
         old: How many events are too old.
+        unwanted: How many events the target's `rules`, `min_severity` and `events` leave out.
         set_aside: How many events were set aside, and stay so.
         released: The events among them that were set aside, and are tried again.
     """
@@ -66,6 +67,7 @@ class Plan:
     reason: str = ""
     skipped: dict[str, list[AnyEvent]] = field(default_factory=dict)
     old: int = 0
+    unwanted: int = 0
     set_aside: int = 0
     released: list[AnyEvent] = field(default_factory=list)
 
@@ -103,6 +105,7 @@ def plan(
             made.set_aside += event.stands and not again
         is_due = outcome in (None, "waiting") or (again and outcome == "set aside")
         if not is_due or not _wants(target, event):
+            made.unwanted += is_due
             continue
         never = _why_never(event, opens, was_sent)
         if never:

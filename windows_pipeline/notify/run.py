@@ -32,6 +32,7 @@ class Sent:
         messages: The messages that were sent, or would be, one line each.
         events: How many events they contain.
         old: How many events are too old.
+        unwanted: How many events the target's `rules`, `min_severity` and `events` leave out.
         waiting: How many events wait for the next time.
         reason: Why events wait; empty if no event waits.
         failed: Whether events wait because the target did not accept a message.
@@ -43,6 +44,7 @@ class Sent:
     messages: tuple[str, ...]
     events: int
     old: int
+    unwanted: int = 0
     waiting: int = 0
     reason: str = ""
     failed: bool = False
@@ -188,7 +190,8 @@ class _Target:
         texts = tuple(title(self.pipeline, message) for message in due.messages)
         count = sum(len(message.events) for message in due.messages)
         held, aside = len(due.held), due.set_aside
-        return Sent(self.name, texts, count, due.old, held, due.reason, set_aside=aside)
+        numbers = (count, due.old, due.unwanted, held)
+        return Sent(self.name, texts, *numbers, due.reason, set_aside=aside)
 
     def deliver(
         self, due: Plan, send: Send, waits_s: Sequence[float], sleep: Callable[[float], None]
@@ -237,6 +240,7 @@ class _Target:
             tuple(title(self.pipeline, message) for message in sent),
             sum(len(message.events) for message in sent),
             due.old,
+            due.unwanted,
             len(waiting) + len(due.held),
             reason if waiting else due.reason,
             failed=bool(waiting),

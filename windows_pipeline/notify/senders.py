@@ -68,7 +68,7 @@ def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
         ValueError: The webhook's url is not a web address, or the settings do not allow the
             program.
     """
-    target = pipeline.notify[name]
+    target, ui_url = pipeline.notify[name], settings.ui_url
     field = f"{pipeline.name}: notify.{name}"
     if target.webhook is not None:
         url = resolved(target.webhook.url).strip()
@@ -76,9 +76,9 @@ def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
             where = position(target.webhook.url, f"{field}.webhook.url")
             raise ValueError(f"{where}: {_NO_ADDRESS}")
         form = slack if target.webhook.format == "slack" else body
-        return lambda message: post(url, message.id, json_line(form(pipeline, message)))
+        return lambda message: post(url, message.id, json_line(form(pipeline, message, ui_url)))
     if target.email is not None:
-        return mailer(pipeline, f"{field}.email", target.email)
+        return mailer(pipeline, f"{field}.email", target.email, ui_url)
     if target.command is not None:
         program = target.command[0]
         if program not in settings.commands:
@@ -87,9 +87,9 @@ def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
                 f"{program!r} to the list commands of settings.yaml"
             )
         argv = target.command
-        return lambda message: run(argv, json_line(body(pipeline, message)))
+        return lambda message: run(argv, json_line(body(pipeline, message, ui_url)))
     path = f"{settings.warehouse}/{pipeline.name}/{target.file}"
-    return lambda message: write(path, body(pipeline, message))
+    return lambda message: write(path, body(pipeline, message, ui_url))
 
 
 def _is_address(url: str) -> bool:
@@ -164,7 +164,13 @@ class _MailServer(smtplib.SMTP):
         super().__init__(host, port, timeout=_MAIL_TIMEOUT_S)
 
 
-def mailer(pipeline: Pipeline, field: str, email: Email, limit_s: float = _MAIL_LIMIT_S) -> Send:
+def mailer(
+    pipeline: Pipeline,
+    field: str,
+    email: Email,
+    ui_url: str | None = None,
+    limit_s: float = _MAIL_LIMIT_S,
+) -> Send:
     """The way to send a pipeline's messages by e-mail.
 
     If the server refuses only some of the addresses, a message counts as sent, because the other
@@ -174,6 +180,7 @@ def mailer(pipeline: Pipeline, field: str, email: Email, limit_s: float = _MAIL_
         pipeline: The pipeline.
         field: Where the file has the server and the addresses.
         email: The server and the addresses.
+        ui_url: The address of Dagster's UI, for links; None for no links.
         limit_s: How long the whole exchange about a message may take.
 
     Raises:
@@ -197,7 +204,7 @@ def mailer(pipeline: Pipeline, field: str, email: Email, limit_s: float = _MAIL_
                     conversation.require_time()
                 if login is not None:
                     server.login(*login)
-                server.send_message(_mail(pipeline, message, sender, to))
+                server.send_message(_mail(pipeline, message, sender, to, ui_url))
                 with suppress(OSError, smtplib.SMTPException):  # the message was taken
                     server.putcmd("quit")
             finally:
@@ -235,7 +242,9 @@ def _mail_address(field: str, text: str) -> str:
         raise ValueError(f"{position(text, f'{field}: {text}')} {error}") from None
 
 
-def _mail(pipeline: Pipeline, message: Message, sender: str, to: Sequence[str]) -> EmailMessage:
+def _mail(
+    pipeline: Pipeline, message: Message, sender: str, to: Sequence[str], ui_url: str | None
+) -> EmailMessage:
     mail = EmailMessage()
     mail["Subject"] = title(pipeline, message)[:_LONGEST_SUBJECT]
     mail["From"] = sender
@@ -244,7 +253,7 @@ def _mail(pipeline: Pipeline, message: Message, sender: str, to: Sequence[str]) 
     # A message that is sent again has the same id, so mail programs recognize it.
     mail["Message-ID"] = f"<{message.id}@{sender.rpartition('@')[2]}>"
     mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content("\n".join(lines(pipeline, message)))
+    mail.set_content("\n".join(lines(pipeline, message, ui_url)))
     return mail
 
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import ENDED, OF_EPISODES, RETRACTED, Event
-from windows_pipeline.notify.pipeline_events import FAILED, AnyEvent, PipelineEvent
+from windows_pipeline.notify.pipeline_events import FAILED, OVERDUE, AnyEvent, PipelineEvent
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.text.counts import counted
 from windows_pipeline.text.instants import time_text
@@ -32,23 +35,29 @@ _IN_LINES = ("owner", "runbook")
 _FOR_PEOPLE = {"level", "description", *_IN_LINES}
 
 
-def body(pipeline: Pipeline, message: Message) -> dict[str, Any]:
-    """The message as JSON: its id, its text, and its events."""
+def body(pipeline: Pipeline, message: Message, ui_url: str | None) -> dict[str, Any]:
+    """The message as JSON: its id, its text, and its events.
+
+    Args:
+        pipeline: The pipeline.
+        message: The message.
+        ui_url: The address of Dagster's UI, for links; None for no links.
+    """
     return {
         "id": message.id,
         "pipeline": pipeline.name,
-        "text": "\n".join(lines(pipeline, message)),
+        "text": "\n".join(lines(pipeline, message, ui_url)),
         "count": len(message.episodes),
         "events": [
-            {**event.as_json(), **_declared(pipeline, event)}
+            {**event.as_json(), **_declared(pipeline, event), **_linked(pipeline, event, ui_url)}
             for event in message.events[:_MOST_EVENTS]
         ],
     }
 
 
-def slack(pipeline: Pipeline, message: Message) -> dict[str, Any]:
-    """The message in Slack's form, in which nothing of the data is markup."""
-    text = "\n".join(lines(pipeline, message))
+def slack(pipeline: Pipeline, message: Message, ui_url: str | None) -> dict[str, Any]:
+    """The message in Slack's form, in which nothing of the data is markup; see `body`."""
+    text = "\n".join(lines(pipeline, message, ui_url))
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(character, entity)
     return {"text": text, "mrkdwn": False}
@@ -78,18 +87,43 @@ def _kind(event: AnyEvent) -> str:
     return _EPISODE if event.event in {*OF_EPISODES, RETRACTED} else _EARLY_WARNING
 
 
-def lines(pipeline: Pipeline, message: Message) -> list[str]:
-    """The message for people."""
+def lines(pipeline: Pipeline, message: Message, ui_url: str | None) -> list[str]:
+    """The message for people; see `body`."""
     episodes = message.episodes
     if len(episodes) == 1:
-        return [line(pipeline, episodes[0]), *details(pipeline, episodes[0])]
+        about = [line(pipeline, episodes[0]), *details(pipeline, episodes[0])]
+        return [*about, *_links(pipeline, episodes, ui_url)]
     worst = sorted(episodes, key=lambda event: _rank(pipeline, event))[:_MOST_EPISODES]
     more = len(episodes) - len(worst)
     return [
         title(pipeline, message),
         *(line(pipeline, event) for event in worst),
         *([f"and {more} more"] if more else []),
+        *_links(pipeline, worst, ui_url),
     ]
+
+
+def _links(pipeline: Pipeline, events: Sequence[AnyEvent], ui_url: str | None) -> list[str]:
+    """The addresses of the pages of events, a line each."""
+    links = (_linked(pipeline, event, ui_url).values() for event in events)
+    return [f"in Dagster: {link}" for link in dict.fromkeys(one for of in links for one in of)]
+
+
+def _linked(pipeline: Pipeline, event: AnyEvent, ui_url: str | None) -> dict[str, str]:
+    """The address of the page of Dagster's UI that shows what an event is of, if there is one.
+
+    The check of the rule has the episodes; early warnings and arrivals have their asset's page.
+    """
+    windows = None if isinstance(event, PipelineEvent) else pipeline.windows.get(event.windows)
+    page = None
+    if isinstance(event, PipelineEvent):
+        page = event.what if event.event == OVERDUE else None
+    elif windows is not None and _kind(event) == _EARLY_WARNING:
+        page = f"{pipeline.name}/{event.windows}/early_warnings"
+    elif windows is not None and event.rule in windows.alerts:
+        check = windows.check_of(event.rule)
+        page = f"{pipeline.name}/{event.windows}/alerts?view=checks&checkDetail={check}"
+    return {} if ui_url is None or page is None else {"link": f"{ui_url}/assets/{page}"}
 
 
 def _rank(pipeline: Pipeline, event: AnyEvent) -> tuple[int, float]:
@@ -109,9 +143,9 @@ def line(pipeline: Pipeline, event: AnyEvent) -> str:
     level = _declared(pipeline, event).get("level")
     urgency = "" if level is None else f", level {level}"
     number = "" if event.correction is None else f" (correction {event.correction})"
-    when = f" since {time_text(event.since)} UTC"
+    when = f" since {_times(pipeline, event.since)}"
     if event.event == ENDED:
-        when = f" at {time_text(event.until)} UTC, after {length_text(event.length_ms)}"
+        when = f" at {_times(pipeline, event.until)}, after {length_text(event.length_ms)}"
     return one_line(
         f"{pipeline.name} {event.windows}: {event.rule} {event.event}{number} for "
         f"{_key(pipeline, event)}{when}{severity}{urgency}"
@@ -123,18 +157,28 @@ def details(pipeline: Pipeline, event: AnyEvent) -> list[str]:
     if isinstance(event, PipelineEvent):
         return list(map(one_line, event.text.splitlines()))
     values = [f"{name} {short(value)}" for name, value in event.aggregates.items()]
-    window = f"{time_text(event.window_start)} to {time_text(event.window_end)} UTC"
+    window = _times(pipeline, event.window_start, event.window_end)
     result = ", ".join([window, counted(event.record_count, "record"), *values])
-    ends, length = f"{time_text(event.until)} UTC", length_text(event.length_ms)
+    ends, length = _times(pipeline, event.until), length_text(event.length_ms)
     so_far = f"last window so far ends {ends}, after {length}"
     if event.event == ENDED:
-        so_far = f"it began at {time_text(event.since)} UTC"
+        so_far = f"it began at {_times(pipeline, event.since)}"
     return [
         *_about_rule(pipeline, event),
         one_line(f"worst window: {result}"),
         one_line(so_far),
         *_trace(pipeline, event),
     ]
+
+
+def _times(pipeline: Pipeline, *instants: datetime) -> str:
+    """Event times in UTC and, where their column declares a zone, as its clocks show them."""
+    in_utc = f"{' to '.join(map(time_text, instants))} UTC"
+    zone = pipeline.source.zones.get(pipeline.source.event_time)
+    if zone is None:
+        return in_utc
+    local = " to ".join(time_text(instant, ZoneInfo(zone)) for instant in instants)
+    return f"{in_utc} ({local} {zone})"
 
 
 def _declared(pipeline: Pipeline, event: AnyEvent) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY = EPOCH.date()
@@ -28,19 +28,20 @@ def instant_of(ms: int) -> datetime:
     return EPOCH + ms * _MS
 
 
-def time_text(at: datetime | int) -> str:
+def time_text(at: datetime | int, zone: tzinfo = UTC) -> str:
     """An instant in UTC, with milliseconds or microseconds only if they are not zero.
 
     Args:
         at: Milliseconds since 1970, or an instant; one without a zone, as Spark collects it, is a
             time of this machine's zone.
+        zone: Another zone to show the instant in; the text does not name it.
     """
     try:
-        instant = instant_of(at) if isinstance(at, int) else at.astimezone(UTC)
+        instant = (instant_of(at) if isinstance(at, int) else at).astimezone(zone)
     except OverflowError:
         return f"{at} ms" if isinstance(at, int) else str(at)
     if instant.microsecond % 1_000:
         precision = "microseconds"
     else:
         precision = "milliseconds" if instant.microsecond else "seconds"
-    return instant.isoformat(" ", precision).removesuffix("+00:00")
+    return instant.replace(tzinfo=None).isoformat(" ", precision)

@@ -169,6 +169,11 @@ class Windows(Strict):
         found = self.alerts.get(rule)
         return _LEVELS.index(None) if found is None else found.urgency
 
+    @staticmethod
+    def check_of(rule: str) -> str:
+        """The name of the check by which Dagster shows the episodes of a rule."""
+        return f"alert_{rule}"
+
     @property
     @abstractmethod
     def spec(self) -> PipelineWindows:

@@ -22,7 +22,6 @@ from windows_pipeline.windows.durations import length_text
 
 _SHOWN = 20
 """The most episodes of a rule that a day shows; the worst ones are shown."""
-_PREFIX = "alert_"
 _COLUMNS = ("key", "trace", "state", "from", "to", "length", "severity", "alerts", "worst window")
 
 
@@ -43,7 +42,9 @@ class EpisodeChecks:
         """The checks, one for each rule."""
         return [
             dg.AssetCheckSpec(
-                f"{_PREFIX}{name}", asset=self._asset, description=_described(self._windows, name)
+                self._windows.check_of(name),
+                asset=self._asset,
+                description=_described(self._windows, name),
             )
             for name in self._windows.alerts
         ]
@@ -65,9 +66,8 @@ class EpisodeChecks:
             days: The days, whose alerts are published.
             names: The names of the checks to evaluate; by default of all.
         """
-        rules = [
-            rule for rule in self._windows.alerts if names is None or f"{_PREFIX}{rule}" in names
-        ]
+        every = self._windows.alerts
+        rules = [rule for rule in every if names is None or self._windows.check_of(rule) in names]
         if not rules or not days:
             return
         arrivals = self._job.arrivals(self._job.arrived(spark))
@@ -148,7 +148,7 @@ class EpisodeChecks:
     ) -> dg.AssetCheckEvaluation:
         return dg.AssetCheckEvaluation(
             asset_key=self._asset,
-            check_name=f"{_PREFIX}{rule}",
+            check_name=self._windows.check_of(rule),
             passed=passed,
             description=f"{day}: {description}",
             metadata=metadata,
