@@ -160,14 +160,17 @@ def test_arrival_may_be_by_event_time(project: SmallProject, way: str, arrival: 
 
 
 def test_a_check_fails_if_half_of_a_day_is_late(project: SmallProject) -> None:
-    """Rule A1: the message offers what may be meant; a limit may be set."""
+    """Rule A1: the message offers what may be meant; a limit may be set, and the least records."""
     project.declare()
     project.land(1, f"{HEADER}a,300,1\na,100,2\na,50,4\n")
     status, said = project.call("run", "p")
+    unjudged = "late_within_limit: passed not judged on 1 day, 2026-11-01, of too few records"
+    assert (status, unjudged in said, "2 late" in said) == (0, True, True), said
+    project.declare(top={"limits": {"least_records": 3}})
+    status, said = project.call("check", "p")
     assert (status, "late_within_limit: FAILED" in said) == (1, True), said
     assert "arrival: event_time" in said
-    assert "2 late" in said
-    project.declare(top={"limits": {"late": "70 %"}})
+    project.declare(top={"limits": {"least_records": 3, "late": "70 %"}})
     status, said = project.call("check", "p")
     assert (status, "late_within_limit: passed" in said) == (0, True), said
 

@@ -11,12 +11,14 @@ from math import isnan
 from pathlib import Path
 from typing import Any, cast
 
+import dagster as dg
 import pyarrow as pa
 import pytest
 import yaml
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tests.support.pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.checks.own_checks import own_checks_of_records
 from windows_pipeline.checks.run import (
     Batch,
@@ -28,7 +30,9 @@ from windows_pipeline.checks.run import (
     verdicts_of,
     with_verdicts,
 )
+from windows_pipeline.checks.table_rules import raw_events_checks
 from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.dagster.assets.checks import rules_evaluations
 from windows_pipeline.storage.tables import tables_of
 
 DAYS = [date(2026, 11, 1), date(2026, 11, 2), date(2026, 11, 3)]
@@ -307,3 +311,26 @@ def test_what_only_one_of_the_two_finds_fails_the_run(spark: SparkSession) -> No
         changed = sound.set_column(index, column, values)
         with pytest.raises(RuntimeError, match=f"check not_empty: .*{refused}"):
             judge(batches, changed)
+
+
+def test_a_share_of_few_records_fails_no_day(spark: SparkSession, tmp_path: Path) -> None:
+    """limits.least_records: such a day is named; one with all records rejected fails (rule A6)."""
+    checks = raw_events_checks(load_text(tmp_path, FLIGHTS))
+    (check,) = (each for each in checks if each.name == "rejected_within_limit")
+    days = [date(2013, 1, number) for number in range(1, 7)]
+    counts = [(49, 50), (50, 50), (49, 51), (0, 3), (52, 0), (0, 0)]
+    found = [(day, *count) for day, count in zip(days, counts, strict=True)]
+    rows = spark.createDataFrame(found, "arrival_unit date, arrival_unit_rows int, rejected int")
+    (result,) = validate([Batch("rows", rows, [check])])
+    assert result.failing_by_arrival_unit == {days[2]: 1, days[3]: 1}
+    assert result.excused == {days[0]}
+    asset = dg.AssetKey("raw_events")
+    shown = {
+        str(each.partition): str(each.metadata["rules"].value).partition("`rejected_within_")[2]
+        for each in rules_evaluations(asset, [result], days[:3], str)
+    }
+    outcomes = ["not judged", "holds", "fails"]
+    assert all(
+        outcome in text.split("|")[1]
+        for outcome, text in zip(outcomes, shown.values(), strict=True)
+    ), shown

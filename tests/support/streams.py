@@ -134,6 +134,7 @@ def declared_pipeline(
         "name": "numbers",
         "source": {"columns": columns, "key": "k", "event_time": "ms", **source},
         "partitions": {"start": start},
+        "limits": {"least_records": 1},
         "windows": {
             "sums": {"aggregates": {"total": "sum(whole)"}, **window},
             **others,

@@ -43,3 +43,18 @@ def test_local_times_that_occur_twice_are_counted(
     err = capfd.readouterr().err
     assert err.count("warning") == 1
     assert "4,800 records with a local time that occurs twice" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("accepted", "rejected", "late", "beyond"),
+    [(6, 0, 46, []), (99, 0, 60, []), (100, 0, 60, ["late"]), (9, 60, 0, []), (0, 3, 0, ["rej"])],
+)
+def test_shares_of_few_records_exceed_no_limit(
+    tmp_path: Path, accepted: int, rejected: int, late: int, beyond: list[str]
+) -> None:
+    """As the checks have it, a run of rejected records alone is wrong, however few they are."""
+    batches = PrintedBatches(load_text(tmp_path, FLIGHTS))
+    late_in = {"hourly": late}
+    batches.add(of_day(2)._replace(accepted=accepted, rejected=rejected, late=late_in))
+    found = [text.partition(" records are ")[2] for text in batches.beyond_limits]
+    assert [text[: len(start)] for text, start in zip(found, beyond, strict=True)] == beyond

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -67,6 +67,7 @@ class Check:
         blocking: Whether failing rows prevent the job from publishing.
         is_warning: Whether failing rows are a warning, because they may be right; else an error.
         within: Bounds of a value, outside of which a row fails, too; or None.
+        unjudged: The SQL condition that is true for rows that `failing` does not judge; or None.
     """
 
     name: str
@@ -75,17 +76,28 @@ class Check:
     blocking: bool = True
     is_warning: bool = False
     within: Within | None = None
+    unjudged: str | None = None
 
     @property
     def breaks(self) -> str:
         """The SQL condition that is true for rows that break the rule."""
         outside = "" if self.within is None else f" OR {self.within.breaks}"
-        return f"coalesce({self.failing}{outside}, FALSE)"
+        return f"coalesce({self._judged}{outside}, FALSE)"
+
+    @property
+    def _judged(self) -> str:
+        """The condition `failing` of the rows that the rule judges."""
+        if self.unjudged is None:
+            return self.failing
+        return f"({self.failing}) AND NOT ({self.unjudged})"
 
     @property
     def verdict(self) -> dict[str, Column]:
         """The columns by which Great Expectations judges a row, by name."""
-        verdict = {self.fails: F.expr(f"coalesce({self.failing}, FALSE)")}
+        verdict = {self.fails: F.expr(f"coalesce({self._judged}, FALSE)")}
+        if self.unjudged is not None:
+            left_out = f"({self.failing}) AND ({self.unjudged})"
+            verdict[self.excused] = F.expr(f"coalesce({left_out}, FALSE)")
         if self.within is not None:
             verdict[self.value] = F.expr(self.within.value).cast("bigint")
         return verdict
@@ -94,6 +106,11 @@ class Check:
     def fails(self) -> str:
         """The column of the verdict that says whether `failing` is true."""
         return f"_fails_{self.name}"
+
+    @property
+    def excused(self) -> str:
+        """The column of the verdict that says whether a row that is not judged would fail."""
+        return f"_excused_{self.name}"
 
     @property
     def value(self) -> str:
@@ -119,11 +136,11 @@ class Check:
     def found_values(self) -> list[Column]:
         """The columns `smallest`, `largest` and `broken` of rows with the same verdict."""
         of_verdict = self.within and replace(self.within, value=f"`{self.value}`")
-        breaks = replace(self, failing=f"`{self.fails}`", within=of_verdict).breaks
+        of_value = replace(self, failing=f"`{self.fails}`", within=of_verdict, unjudged=None)
         return [
             F.min(self.value).alias(self.smallest),
             F.max(self.value).alias(self.largest),
-            F.count_if(F.expr(breaks)).alias(self.broken),
+            F.count_if(F.expr(of_value.breaks)).alias(self.broken),
         ]
 
 
@@ -165,6 +182,7 @@ class CheckResult:
         sample: Up to `SAMPLE_ROWS` failing rows, as texts by column; without internal columns.
         failing_by_arrival_unit: The number of failing rows of each arrival unit that has any.
         numbers: The numbers that the batch reports of each arrival unit, by column.
+        excused: The arrival units with rows that would fail, but that the check does not judge.
     """
 
     check: Check
@@ -172,6 +190,7 @@ class CheckResult:
     sample: list[dict[str, str]]
     failing_by_arrival_unit: Mapping[date, int] = field(default_factory=dict)
     numbers: Mapping[date, Mapping[str, int]] = field(default_factory=dict)
+    excused: Collection[date] = ()
 
     @property
     def passed(self) -> bool:
@@ -249,7 +268,8 @@ def judge(batches: Sequence[Batch], verdicts: pa.Table) -> list[CheckResult]:
             by_day = found[check.name]
             shown = samples.get(check.name, [])
             days = {day: count for day, count in by_day.items() if day is not None}
-            result = CheckResult(check, sum(by_day.values()), shown, days, numbers)
+            excused = {row["arrival_unit"] for row in of_batch if row.get(check.excused)}
+            result = CheckResult(check, sum(by_day.values()), shown, days, numbers, excused)
             results.append(_with_changes(result, batch.changes))
     return results
 

@@ -35,7 +35,7 @@ _NO_AMBIGUOUS_TIME = Check(
 
 def raw_events_checks(pipeline: Pipeline) -> list[Check]:
     """Checks of raw_events, over one row for each arrival unit and source partition."""
-    limit = pipeline.limits.rejected
+    limit, least = pipeline.limits.rejected, pipeline.limits.least_records
     own_offsets = pipeline.source.format == "kafka"
     gap = "" if own_offsets else "first_offset <> 0 OR last_offset <> rows - 1 OR "
     return [
@@ -64,10 +64,12 @@ def raw_events_checks(pipeline: Pipeline) -> list[Check]:
         Check(
             "rejected_within_limit",
             f"At most {limit:.4g} % of a day's records are rejected (limits.rejected), and not all "
-            "of them; rejected_records lists them with the reasons (rule A6)",
+            f"of them; of fewer than {least:,} records (limits.least_records) only all fail. "
+            "rejected_records lists them with the reasons (rule A6)",
             "rejected > 0 AND "
             f"(arrival_unit_rows = 0 OR rejected * 100 > {limit} * (arrival_unit_rows + rejected))",
             blocking=False,
+            unjudged=f"arrival_unit_rows > 0 AND arrival_unit_rows + rejected < {least}",
         ),
         Check(
             "columns_have_values",
@@ -85,7 +87,7 @@ def raw_events_checks(pipeline: Pipeline) -> list[Check]:
 def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
     """Checks that no record is lost and every rule evaluated, over a row for each arrival unit."""
     undecided = windows.undecided_rules_sql(windows.result_columns(pipeline.source))
-    limit = pipeline.limits.late
+    limit, least = pipeline.limits.late, pipeline.limits.least_records
     filtered, named = "", ""
     if windows.where is not None:
         filtered, named = " + filtered", "filtered out by `where` + "
@@ -113,10 +115,11 @@ def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
         ),
         Check(
             "late_within_limit",
-            f"At most {limit:.4g} % of a day's accepted records are late (limits.late, rule A1)"
-            f"{advice}",
+            f"At most {limit:.4g} % of a day's accepted records are late (limits.late, rule A1); "
+            f"fewer than {least:,} records (limits.least_records) are not judged{advice}",
             f"blocked_by IS NULL AND too_late * 100 > {limit} * (ingested - (rejected{filtered}))",
             blocking=False,
+            unjudged=f"ingested - (rejected{filtered}) < {least}",
         ),
         Check(
             "aggregates_computed",

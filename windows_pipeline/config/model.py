@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import (
     AfterValidator,
     Field,
+    PositiveInt,
     PrivateAttr,
     ValidationInfo,
     field_validator,
@@ -64,10 +65,13 @@ class Limits(Strict):
     Attributes:
         rejected: The rejected records' share of all records.
         late: The late records' share of the accepted records.
+        least_records: The least number of records, of which the share is, that a day must have for
+            a share to fail it; 1 for any day.
     """
 
     rejected: Percent = 50.0
     late: Percent = 50.0
+    least_records: PositiveInt = 100
 
 
 class Partitions(Strict):
@@ -164,7 +168,8 @@ class Pipeline(Strict):
         schedule: When Dagster runs the pipeline by itself.
         expect_every: How long raw_events may go without new records before Dagster shows it as
             late, and targets are notified that records are overdue, ms; None for any time.
-        limits: The shares of rejected and late records above which a check fails.
+        limits: The shares of rejected and late records above which a check fails, and of how many
+            records at least.
         checks: The user's own checks of accepted records, by name.
         windows: The window definitions, by name; each has tables of its own.
         notify: The targets that are notified of events of alert episodes, by name.

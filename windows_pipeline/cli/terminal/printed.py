@@ -52,7 +52,7 @@ def print_jobs(
         done.append((name, result))
         rows = ", ".join(f"{table} {sum(rows.values()):,}" for table, rows in result.rows.items())
         CONSOLE.print(f"{name}: {'published' if result.published else 'NOT published'}; {rows}")
-        print_checks((name, found) for found in result.checks if not found.passed)
+        print_checks((name, found) for found in result.checks if not found.passed or found.excused)
         if not result.published:
             from windows_pipeline.checks.next_steps import failing_days, once_blocked
 
@@ -65,10 +65,15 @@ def print_checks(
     results: Iterable[tuple[str, CheckResult]], console: PlainConsole = CONSOLE
 ) -> None:
     """Prints the results of checks; for a failed check, three of the failing rows."""
+    from windows_pipeline.storage.arrival_units import days_text
+
     for name, result in results:
         failure = ("warning", "yellow") if result.check.is_warning else ("FAILED", "red")
         mark = ("passed", "green") if result.passed else failure
         console.print(Text.assemble(printable(f"{name} {result.check.name}: "), mark))
+        if result.excused:
+            days = days_text(sorted(result.excused))
+            console.print(f"  not judged on {days}, of too few records (limits.least_records)")
         if not result.passed:
             console.print(
                 f"  {result.check.description}; {counted(result.failing_rows, 'row')}, such as"
@@ -311,10 +316,12 @@ class PrintedBatches:
             (f"late for {name}", count, self.accepted, limits.late)
             for name, count in self._late.items()
         ]
+        are_all = self.accepted == 0
         return [
             f"{count:,} of {total:,} records are {fate}; the limit is {limit:.4g} %"
             for fate, count, total, limit in shares
-            if count and (count * 100 > limit * total or (fate == "rejected" and count == total))
+            if count
+            and (are_all or (total >= limits.least_records and count * 100 > limit * total))
         ]
 
 

@@ -148,7 +148,7 @@ def _rules_of(results: Sequence[CheckResult], day: date) -> str:
 
 def _outcome(found: CheckResult, day: date) -> str:
     if not _failing(found, day):
-        return "🟢 holds"
+        return "⚪ not judged" if day in found.excused else "🟢 holds"
     return "🟡 **warning**" if found.check.is_warning else "🔴 **fails**"
 
 
