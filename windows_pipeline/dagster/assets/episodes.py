@@ -9,6 +9,7 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.dagster.assets.checks import RULES
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.query.episodes import Episode, episodes_of_days, worst_alert_ids
@@ -182,7 +183,7 @@ def episodes_by_day(
     """What a day's alerts show first: the episodes of each rule, by the evaluations of the day."""
     found: dict[date, dict[str, dg.MetadataValue]] = {}
     for one in checked:
-        if one.check_name.startswith(_PREFIX) and one.partition is not None:
+        if one.check_name != RULES and one.partition is not None:
             said = as_text(str(one.description).partition(": ")[2])
             of_day = found.setdefault(date.fromisoformat(one.partition), {})
             of_day[one.check_name] = dg.MetadataValue.text(said)
