@@ -126,12 +126,12 @@ def test_days_that_fail_have_their_rules_and_episodes(landed: SmallProject) -> N
     columns = ("key", "from", "to", "length", "state", "alerts", "severity")
     start, ten = "1970-01-01 00:00:00", "1970-01-01 00:00:00.010"
     assert [tuple(row[name] for name in columns) for row in rows_of(many, "worst_episodes")] == [
-        ("a", start, ten, "10 milliseconds", "still open", "1", "2"),
-        ("b", start, ten, "10 milliseconds", "still open", "1", "1"),
+        ("a", start, ten, "10 ms", "still open", "1", "2"),
+        ("b", start, ten, "10 ms", "still open", "1", "1"),
     ]
     (row,) = rows_of(found["p/w/alerts", "alert_many", SECOND], "worst_episodes")
     assert tuple(row[name] for name in columns) == (
-        *("a", start, "1970-01-01 00:00:00.020", "20 milliseconds", "over", "2", "2"),
+        *("a", start, "1970-01-01 00:00:00.020", "20 ms", "over", "2", "2"),
     )
     command = str(row["trace"]).split()
     # The worst window so far is that of the first day.
@@ -226,17 +226,17 @@ def test_a_silence_lasts_until_the_next_record(
         for day in (FIRST, SECOND)
     }
     assert shown == {
-        FIRST: [("a", "00.006", "00.030", "24 milliseconds", "still silent", "24")],
+        FIRST: [("a", "00.006", "00.030", "24 ms", "still silent", "24")],
         SECOND: [
-            ("b", "00.031", "01", "969 milliseconds", "still silent", "969"),
-            ("a", "00.051", "01", "949 milliseconds", "still silent", "949"),
-            ("a", "00.006", "00.050", "44 milliseconds", "over", "44"),
+            ("b", "00.031", "01", "969 ms", "still silent", "969"),
+            ("a", "00.051", "01", "949 ms", "still silent", "949"),
+            ("a", "00.006", "00.050", "44 ms", "over", "44"),
         ],
     }
     status, said = project.call("report", "p", "--output", "out.html")
     assert status == 0, said
     text = (project.folder / "out.html").read_text()
-    lengths = ("44 milliseconds", "949 milliseconds", "969 milliseconds")
+    lengths = ("44 ms", "949 ms", "969 ms")
     assert all(length in text for length in lengths)
     assert text.count("still silent") == 2
     severities = [text.find(f"severity {severity} ·") for severity in (969, 949, 44)]
@@ -416,3 +416,34 @@ def test_each_day_lists_the_silences_that_go_on_or_end(
 
 def _csv(records: list[tuple[str, int]]) -> str:
     return HEADER + "".join(f"{key},{time},1\n" for key, time in records)
+
+
+def test_a_limit_of_late_records_fails_its_check_and_not_the_run(landed: SmallProject) -> None:
+    """Rule A1: as in the shell, the windows become final and raise alerts; somebody is told."""
+    project = landed
+    top = {
+        "limits": {"late": "10 %", "least_records": 1},
+        "notify": {"log": {"file": "told.ndjson", "events": ["failed"]}},
+    }
+    project.declare({**TUMBLING, "alerts": RULES}, top=top)
+    project.land(2, f"{HEADER}z,1000,5\nz,1,5\n")
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = of_both_days(project, instance)
+        found = evaluations(result)
+        late = found["p/w/keyed_windows", "rules", SECOND]
+        assert (late.passed, late.severity) == (False, dg.AssetCheckSeverity.ERROR)
+        assert late.metadata["failed_rules"].value == "late_within_limit"
+        alerts = instance.get_materialized_partitions(dg.AssetKey(["p", "w", "alerts"]))
+        assert alerts == {FIRST, SECOND}
+        for _ in range(2):
+            assert project.call("notify", "p", "--all")[0] == 0
+        (told,) = (project.folder / "warehouse" / "p" / "told.ndjson").read_text().splitlines()
+        assert f"p/w/keyed_windows: late_within_limit fails on 1 day, {SECOND} (1 row)" in told
+        (of_z,) = (row for row in result.get_asset_materialization_events() if is_of_alerts(row))
+        shown = of_z.materialization.metadata
+        assert str(shown["alert_many"].value).startswith("1 episode, the worst: a, from ")
+        assert shown["alert_huge"].value == "no episode"
+
+
+def is_of_alerts(event: dg.DagsterEvent) -> bool:
+    return event.asset_key == dg.AssetKey(["p", "w", "alerts"]) and event.partition == SECOND

@@ -101,8 +101,8 @@ def step(
             # The run goes on, as the rows are published; somebody is to know all the same.
             text, warehouse = str(failure_of(wrong).description), job.settings.warehouse
             context.log.error(text)
-            what = f"a rule of {table.name} in run {context.run_id[:8]}"
-            note_failure(pipeline, warehouse, what, text, f"{context.run_id} {table.name}")
+            what = f"a rule of {table.name} in run {of_op.run_id[:8]}"
+            note_failure(pipeline, warehouse, what, text, f"{of_op.run_id} {table.name}")
 
     of_others = [main, *deps] if others_of_first else deps
     return [run, *(table_spec(pipeline, other, of_others, partitions) for other in others)]
