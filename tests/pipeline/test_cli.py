@@ -7,7 +7,6 @@ from datetime import UTC, timedelta
 from pathlib import Path
 
 import pytest
-import yaml
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -23,9 +22,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def in_project(full_run: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """The working directory is the project's, with a settings file."""
-    settings = full_run.base.model_dump(mode="json")
-    settings |= {"warehouse": "warehouse", "landing": ".", "pipelines": "pipelines"}
-    (full_run.folder / "settings.yaml").write_text(yaml.safe_dump(settings))
+    full_run.write_settings()
     monkeypatch.chdir(full_run.folder)
     return full_run
 

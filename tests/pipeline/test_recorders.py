@@ -222,7 +222,7 @@ def test_a_command_that_ends_with_an_error_shows_as_a_failed_run(
     """A stream without end, too; the run says what the command says."""
     home = home_of(project)
     assert call(capfd, monkeypatch, "run", "flights")[0] == 0
-    project.declare(grace="10 minutes")
+    shutil.rmtree(project.source.raw_events.location)
     for command in (("run", "flights"), ("stream", "flights", "--every", "1 second")):
         status, said = call(capfd, monkeypatch, *command)
         assert (status, "warning: dagster" in said) == (2, False), said
@@ -231,5 +231,5 @@ def test_a_command_that_ends_with_an_error_shows_as_a_failed_run(
     for run in (followed, ran):
         assert (run.job_name, run.is_failure) == ("flights_in_shell", True)
         (failure,) = instance.all_logs(run.run_id, dg.DagsterEventType.STEP_FAILURE)
-        assert "windows-pipeline rebuild flights" in str(failure.dagster_event)
+        assert "windows-pipeline rebuild flights --from raw_events" in str(failure.dagster_event)
     assert followed.tags["windows-pipeline/command"].endswith("stream flights --every '1 second'")

@@ -97,6 +97,12 @@ class Project:
         file.parent.mkdir(exist_ok=True, parents=True)
         file.write_text(yaml.safe_dump(declared))
 
+    def write_settings(self) -> None:
+        """Writes settings.yaml, for commands in the project's folder."""
+        settings = self.base.model_dump(mode="json")
+        settings |= {"warehouse": "warehouse", "landing": ".", "pipelines": "pipelines"}
+        (self.folder / "settings.yaml").write_text(yaml.safe_dump(settings))
+
     def run(self, first: int, last: int, *tables: str) -> dg.ExecuteInProcessResult:
         """Materializes the tables' assets (all if none is named) for a range of days."""
         defs = build_definitions(self.settings)

@@ -142,6 +142,8 @@ def test_an_error_says_which_type_a_setting_must_have(
         ("spark: {}\npackages: [1]", ":5: packages.0: must be text in quotes"),
         ("spark: {}\narrival_ranges: 0", ":5: arrival_ranges: must be a whole number above zero"),
         ("spark: {}\nkeep_plans: hunter2x", ":5: keep_plans: must be true or false; the value is"),
+        ("spark: {}\nui_url: ftp://hunter2x", ":5: ui_url: is not an address; write the one that"),
+        ("spark: {}\nui_url: https://hunter2x@host", ":5: ui_url: is not an address"),
         ("spark: {}\nlanding: x", "'landing' occurs twice, on line 3 and on line 5"),
         ("profile: hunter2x", ":4: profile: must be local; the value is not shown"),
         ("profile: [local]", ":4: profile: must be local; the value is not shown"),

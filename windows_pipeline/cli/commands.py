@@ -6,7 +6,7 @@ Only the standard library and typer are imported here, so that help and refusals
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,10 @@ from windows_pipeline.cli.arguments import (
 from windows_pipeline.cli.failures import end_failed, failed_rules, rules_of_jobs
 from windows_pipeline.cli.session import begin, session
 from windows_pipeline.cli.terminal.console import CONSOLE
+
+if TYPE_CHECKING:
+    from windows_pipeline.config import Pipeline
+    from windows_pipeline.settings import Settings
 
 
 class Step(StrEnum):
@@ -38,6 +42,7 @@ def check(context: typer.Context, pipeline: PipelineName) -> None:
     Names the steps that published nothing so far, such as those of a new definition.
     """
     settings, found = with_tables(pipeline)
+    _require_definition(settings, found)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.days import check_tables
 
@@ -66,6 +71,7 @@ def run(
             f"{pipeline} follows its source and has no days to run; use: "
             f"windows-pipeline stream {pipeline}"
         )
+    _require_definition(settings, found)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.days import run_landed
     from windows_pipeline.storage.writer_lock import writing
@@ -129,6 +135,7 @@ def stream(
         if duration_ms(every, "--every") < 0:
             raise ValueError(f"--every: {every!r} must not be negative; write '0 seconds' or more")
     settings, found = declared(pipeline)
+    _require_definition(settings, found)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.jobs.streams import follow
     from windows_pipeline.storage.writer_lock import writing
@@ -208,3 +215,10 @@ def maintain(context: typer.Context, pipeline: PipelineName) -> None:
         status.update(f"{table.name}: joining and deleting files")
         done = maintained(spark, table) if table.exists(spark) else "the table does not exist yet"
         CONSOLE.print(f"{table.name}: {done}")
+
+
+def _require_definition(settings: Settings, pipeline: Pipeline) -> None:
+    """Refuses tables of another definition at once, as a person who edits the file waits."""
+    from windows_pipeline.query.state import require_definition
+
+    require_definition(pipeline, settings.warehouse)

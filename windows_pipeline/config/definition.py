@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from datetime import date
 
 from windows_pipeline.config.aggregates import modules_of
 from windows_pipeline.config.columns.long_form import type_of
 from windows_pipeline.config.model import SHARED_TABLES, Pipeline
 from windows_pipeline.config.source import Source
+from windows_pipeline.text.problems import RefusedError
 
 _OF_RULE = ("when", "severity")
 """The fields of a rule that decide the rows of alerts; its other fields are for people."""
@@ -68,6 +70,43 @@ def definition_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[s
         else:
             changes.append(f"{field}: was {was!r}, is {now!r}")
     return changes
+
+
+class DefinitionChangedError(RefusedError):
+    """A table holds rows of another definition; the message names the change and the fix."""
+
+
+def definition_changed(
+    table: str, old: Mapping[str, str], new: Mapping[str, str], first: date | None
+) -> DefinitionChangedError:
+    """The error that a table's rows follow another definition, with each way on.
+
+    Args:
+        table: The table's name.
+        old: The definition that its rows follow.
+        new: The definition as it is now.
+        first: The first day that the table has rows of, from which a correction changes the grace.
+    """
+    pipeline, only_grace = table.partition("/")[0], only_grace_differs(old, new)
+    changed = [field.split(".") for field, (_, now) in _differences(old, new).items() if now]
+    rules = {(of[1], of[3]) for of in changed if of[0] == "windows" and of[2] == "alerts"}
+    tried = "; ".join(
+        f"windows-pipeline alerts {pipeline} --windows {windows} --try {rule}"
+        for windows, rule in sorted(rules)
+    )
+    first_look = f". To see first what a changed rule raises: {tried}" if tried else ""
+    correct = (
+        ". Or correct the published results and list the changes: run the job "
+        f"{pipeline}_correction, or: windows-pipeline correct {pipeline} --from {first} "
+        "--cause TEXT"
+    )
+    return DefinitionChangedError(
+        f"{table}: rows must follow the pipeline's definition, but the table holds rows of "
+        f"another one: {'; '.join(definition_changes(old, new))}. Restore the old definition, or "
+        f"rebuild the tables that depend on it: run the job {pipeline}_rebuild, or: "
+        f"windows-pipeline rebuild {pipeline}{first_look}"
+        f"{correct if only_grace and first else ''}"
+    )
 
 
 def only_grace_differs(old: Mapping[str, str], new: Mapping[str, str]) -> bool:

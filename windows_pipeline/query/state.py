@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from datetime import date
 
 from windows_pipeline.config import Pipeline, Windows
-from windows_pipeline.config.definition import definition_digest
+from windows_pipeline.config.definition import (
+    definition_changed,
+    definition_digest,
+    only_grace_differs,
+)
 from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, watermark_after_ms
-from windows_pipeline.query.tables.local import LocalTable
+from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage import catalog
+from windows_pipeline.storage.files.damage import TableDamagedError
 from windows_pipeline.storage.files.rows import is_file
 from windows_pipeline.storage.waiting_days import WaitingDays, waiting_days
 
@@ -259,15 +264,35 @@ def _unfinished_corrections(
     return found
 
 
+def require_definition(pipeline: Pipeline, warehouse: str) -> None:
+    """Requires that tables follow the pipeline's definition, before a command starts Spark.
+
+    Tables that only Spark can read are left to Spark, as are damaged ones.
+
+    Raises:
+        DefinitionChangedError: A table holds rows of another definition.
+    """
+    for spec in catalog.specs_of(pipeline, warehouse).written:
+        try:
+            table = LocalTable.if_there(spec)
+        except (UnreadableTableError, TableDamagedError):
+            return
+        if table is not None and _is_stale(table):
+            stored = json.loads(table.properties.get(catalog.DEFINITION, "{}"))
+            by_grace = only_grace_differs(stored, spec.definition)
+            first = min(table.days, default=None) if by_grace else None
+            raise definition_changed(spec.name, stored, spec.definition, first)
+
+
+def _is_stale(table: LocalTable) -> bool:
+    """Whether a table's rows follow another definition than the pipeline's file."""
+    digest = definition_digest(table.spec.definition)
+    return table.properties.get(catalog.DIGEST) not in (None, digest)
+
+
 def _stale(pipeline: Pipeline, opened: Mapping[str, LocalTable | None]) -> list[Unfinished]:
     """The tables whose rows follow another definition than the pipeline's file."""
-    names = [
-        name
-        for name, table in opened.items()
-        if table is not None
-        and table.properties.get(catalog.DIGEST)
-        not in (None, definition_digest(table.spec.definition))
-    ]
+    names = [name for name, table in opened.items() if table is not None and _is_stale(table)]
     if not names:
         return []
     what = (

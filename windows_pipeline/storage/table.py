@@ -19,13 +19,15 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import arrow_schema, small_frame
 from windows_pipeline.config.definition import (
+    DefinitionChangedError,
+    definition_changed,
     definition_changes,
     definition_digest,
     only_grace_differs,
 )
 from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.arrival_units import arrival_units_sql, in_arrival_units
-from windows_pipeline.storage.catalog import DIGEST
+from windows_pipeline.storage.catalog import DEFINITION, DIGEST
 from windows_pipeline.storage.retry import is_conflict, is_creation_conflict, retry_conflicts
 from windows_pipeline.storage.stored import StoredTable
 from windows_pipeline.text.problems import RefusedError
@@ -34,8 +36,6 @@ R = TypeVar("R")
 P = ParamSpec("P")
 ROWS_OF_A_TASK = 10_000
 """The most rows of a step that one task computes and sorts."""
-_DEFINITION = "windows_pipeline.definition"
-"""The table property with the definition that the rows follow; comparisons use its digest."""
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 _DEFAULTS_OF: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
 _CHANGE_FEED = "delta.enableChangeDataFeed"
@@ -44,10 +44,6 @@ _FILES_A_BATCH = 2
 _REBUILDING = "windows_pipeline.rebuilding"
 """The table property of an unfinished rebuild; its value says which step comes next."""
 _TO_BE_REPLACED, _REPLACED = "to be replaced", "replaced"
-
-
-class DefinitionChangedError(RefusedError):
-    """A table holds rows of another definition; the message names the change and the fix."""
 
 
 class TableRebuiltError(DefinitionChangedError):
@@ -141,7 +137,7 @@ class Table(StoredTable):
         properties = {
             **_default_properties(spark),
             **properties_of_state,
-            _DEFINITION: self._definition_text(),
+            DEFINITION: self._definition_text(),
             DIGEST: definition_digest(self.definition),
             _CHANGE_FEED: str(self.change_feed).lower(),
             delta_rs.STATISTICS_COLUMNS: ",".join(self._sort_columns),
@@ -190,7 +186,7 @@ class Table(StoredTable):
     ) -> None:
         """Records that the table's rows follow this definition."""
         digest = definition_digest(self.definition)
-        properties = {_DEFINITION: self._definition_text(), DIGEST: digest}
+        properties = {DEFINITION: self._definition_text(), DIGEST: digest}
         self.set_properties(spark, {**(properties_of_state or {}), **properties})
 
     def mark_rebuilding(self, spark: SparkSession) -> None:
@@ -225,24 +221,12 @@ class Table(StoredTable):
     def _require_definition(self, spark: SparkSession) -> None:
         if self.follows_definition(spark):
             return
-        stored = json.loads(self.texts(spark).get(_DEFINITION, "{}"))
+        stored = json.loads(self.texts(spark).get(DEFINITION, "{}"))
         only_grace = only_grace_differs(stored, self.definition)
         if only_grace and self.grace_may_differ:
             return
-        changes = "; ".join(definition_changes(stored, self.definition))
-        pipeline = self.name.split("/")[0]
         first = min(self.arrival_units(spark), default=None) if only_grace else None
-        correct = (
-            ". Or correct the published results and list the changes: run the job "
-            f"{pipeline}_correction, or: windows-pipeline correct {pipeline} --from {first} "
-            "--cause TEXT"
-        )
-        raise DefinitionChangedError(
-            f"{self.name}: rows must follow the pipeline's definition, but the table holds rows of "
-            f"another one: {changes}. Restore the old definition, or rebuild the tables that "
-            f"depend on it: run the job {pipeline}_rebuild, or: windows-pipeline rebuild {pipeline}"
-            f"{'' if first is None else correct}"
-        )
+        raise definition_changed(self.name, stored, self.definition, first)
 
     def of_arrival_units(
         self, spark: SparkSession, days: Sequence[date], version: int | None = None
@@ -437,7 +421,7 @@ class Table(StoredTable):
 
     def _redefined(self, properties: Mapping[str, str]) -> str:
         """What gave the table another definition, and which one."""
-        text = properties.get(_DEFINITION, "")
+        text = properties.get(DEFINITION, "")
         if not text.startswith("{"):  # Spark may mask the text
             return "correction or rebuild has given the table another definition since"
         new = json.loads(text)

@@ -1,4 +1,7 @@
-"""Shows the newest rows of a pipeline's tables, without Spark: `alerts`, `late` and `rejected`."""
+"""Shows the newest rows of a pipeline's tables, without Spark: `alerts`, `late` and `rejected`.
+
+Only `alerts --try` starts Spark, to raise alerts as a run does.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,13 @@ from windows_pipeline.cli.arguments import (
     FirstDay,
     LastDay,
     PipelineName,
+    chosen_windows,
     declared,
     every_windows,
     parsed_days,
+    with_tables,
 )
+from windows_pipeline.cli.session import begin
 from windows_pipeline.cli.terminal.console import CONSOLE
 from windows_pipeline.cli.terminal.printed import say
 from windows_pipeline.cli.terminal.progress import Status
@@ -52,11 +58,20 @@ class Shown(NamedTuple):
 
 
 def alerts(
+    context: typer.Context,
     pipeline: PipelineName,
     windows: AnyWindows = None,
     first: FirstDay = None,
     last: LastDay = None,
     limit: Limit = 20,
+    tried: Annotated[
+        str | None,
+        typer.Option(
+            "--try",
+            metavar="RULE",
+            help="What a rule of the file, or a condition, would raise, by day; writes nothing.",
+        ),
+    ] = None,
     *,
     with_retracted: Annotated[
         bool, typer.Option("--with-retracted", help="Also those that a correction retracted.")
@@ -66,9 +81,15 @@ def alerts(
     """Lists the newest alerts that no correction retracted, the newest last.
 
     They are in the order of arrival day and window end. `trace --alert` takes the id in `_id`. The
-    severity of a silence is that of its episode.
+    severity of a silence is that of its episode. With --try it starts Spark, and shows what a rule
+    would raise over the published windows.
     """
     days = parsed_days(first, last)
+    if tried is not None:
+        if with_retracted:
+            raise typer.BadParameter("--with-retracted: must be left out with --try; leave it out")
+        _try(context, pipeline, windows, tried, days, limit, as_json=as_json)
+        return
     settings, found = declared(pipeline)
     from windows_pipeline.storage.catalog import specs_of
 
@@ -84,6 +105,41 @@ def alerts(
         shown.append(Shown(name, tables.alerts, first_columns, tables.episodes))
     null_column = None if with_retracted else "retracted_by"
     _show(found, shown, days, limit, as_json=as_json, null_column=null_column)
+
+
+def _try(
+    context: typer.Context,
+    pipeline: str,
+    windows_name: str | None,
+    text: str,
+    days: tuple[date | None, date | None],
+    limit: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Shows what a rule would raise; the rule is known to be right before Spark starts.
+
+    Raises:
+        ValueError: The text is neither a rule of the definition nor a condition.
+    """
+    settings, found = with_tables(pipeline)
+    name = chosen_windows(found, windows_name)
+    windows = found.windows[name]
+    rule = windows.alerts.get(text)
+    if rule is None:
+        from windows_pipeline.alerts.rule_sql import RuleError, compile_rule
+        from windows_pipeline.config import Rule
+
+        try:
+            compile_rule(text, windows.result_columns(found.source), "boolean")
+        except RuleError as error:
+            rules = f", or name a rule: {', '.join(windows.alerts)}" if windows.alerts else ""
+            raise ValueError(f"--try: {error}{rules}") from None
+        rule = Rule(when=text, severity="0")
+    begin(context, f"{pipeline}: starting Spark")
+    from windows_pipeline.cli.jobs.tried import try_rule
+
+    try_rule(context, settings, found, name, text, rule, days, limit, as_json=as_json)
 
 
 def late(

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import typer
 from rich import box
 from rich.cells import cell_len
 from rich.table import Table as Grid
@@ -85,7 +84,8 @@ def print_json(tables: Sequence[tuple[str | None, pa.Table]], *, newest_last: bo
         for row in json_rows(rows)[::step]
     ]
     listed = ",\n".join(lines)
-    typer.echo(f"[\n{listed}\n]" if lines else "[]")
+    # Spark's output goes to a log meanwhile, and Python's with it.
+    CONSOLE.file.write(f"[\n{listed}\n]\n" if lines else "[]\n")
 
 
 def json_rows(rows: pa.Table) -> list[dict[str, object]]:

@@ -17,6 +17,7 @@ from windows_pipeline.storage.catalog.properties import (
     CORRECTION_BEGUN,
     CORRECTION_DETAILS,
     CORRECTION_FINISHED,
+    DEFINITION,
     DIGEST,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "CORRECTION_BEGUN",
     "CORRECTION_DETAILS",
     "CORRECTION_FINISHED",
+    "DEFINITION",
     "DIGEST",
     "OF_SOURCE",
     "OF_WINDOWS",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+DEFINITION = "windows_pipeline.definition"
+"""The table property with the definition that the rows follow; comparisons use its digest."""
 DIGEST = "windows_pipeline.digest"
 """The table property with the digest of the definition that the rows follow."""
 CORRECTION_BEGUN = "windows_pipeline.correction"
