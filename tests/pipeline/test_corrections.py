@@ -9,7 +9,6 @@ from typing import Any
 
 import dagster as dg
 import pytest
-import yaml
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -299,9 +298,7 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     # Another correction is refused; the same correction resumes, and reports what it did.
     with pytest.raises(CorrectionUnfinishedError):
         correct(spark, project.pipeline, "hourly", project.settings, day(1), None, "another")
-    settings = full_run.base.model_dump(mode="json")
-    settings |= {"warehouse": "warehouse", "landing": ".", "pipelines": "pipelines"}
-    (project.folder / "settings.yaml").write_text(yaml.safe_dump(settings))
+    project.write_settings()
     monkeypatch.chdir(project.folder)
     status, said = call(
         capfd, monkeypatch, "correct", "flights", "--from", "2013-01-01", "--cause", CAUSE

@@ -73,7 +73,9 @@ def test_a_day_landed_again_leads_to_one_correction(
     unchanged = "Nothing was published, and the table is unchanged, as final windows would change"
     again = f"windows-pipeline run p --from {FIRST} --to {LAST}"
     mend = f"If not, mend the day's files, then: {again}"
-    assert said.count(f"{unchanged}. If they are to change, {CORRECT}. {mend}") == 2, said
+    at_end = "see the end of this output"
+    assert said.count(f"{unchanged}. If they are to change, {at_end}. {mend}") == 2, said
+    assert said.count("windows-pipeline correct") == 1, said
     start, end = "1970-01-01 00:00:00", "1970-01-01 00:00:00.010"
     window = f"'arrival_unit': '{FIRST}', 'key': 'a', 'window_start': '{start}', 'window_end': "
     window += f"'{end}', 'first_event_time': '{start}', 'last_event_time': '{start}', "
@@ -133,6 +135,19 @@ def test_a_changed_definition_names_the_jobs(published: SmallProject) -> None:
     assert "windows.w.grace: was '0 seconds', is '3 milliseconds'" in failed
     assert "run the job p_rebuild, or: windows-pipeline rebuild p" in failed
     assert f"list the changes: {CORRECT}" in failed
+
+
+def test_windows_that_another_day_closes_have_moved(published: SmallProject) -> None:
+    """Rule E1: with another grace the second day closes [0, 10), and none yet [100, 110)."""
+    project = published
+    project.declare({**TUMBLING, "grace": "150 ms"}, others=OTHERS)
+    grace = ("--windows", "w", "--from", FIRST, "--cause", "a longer grace")
+    status, said = project.call("correct", "p", *grace)
+    none, alerts = "windows: 0 changed", "alerts: 0 retracted, 0 raised"
+    assert status == 0, said
+    assert f"{FIRST}: {none}, 0 retracted, 0 added, 1 moved to another day; {alerts}" in said
+    moved = f"{LAST}: {none}, 1 retracted, 0 added, 1 moved here from another day; {alerts}"
+    assert moved in said, said
 
 
 def test_a_bad_file_names_the_days_to_materialize(published: SmallProject) -> None:

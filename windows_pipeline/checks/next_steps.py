@@ -36,13 +36,16 @@ def once_published(pipeline: Pipeline) -> NextStep:
     return text
 
 
-def once_blocked(pipeline: Pipeline, again: str, results: Iterable[CheckResult]) -> NextStep:
+def once_blocked(
+    pipeline: Pipeline, again: str, results: Iterable[CheckResult], correct: str = ""
+) -> NextStep:
     """The next step where nothing is published.
 
     Args:
         pipeline: The pipeline.
         again: The command that does again what failed.
         results: The results of the checks.
+        correct: How to change final windows, where that is said elsewhere.
     """
     refused = {found.check.name for found in results if not found.passed}
     unchanged = "Nothing was published, and the table is unchanged"
@@ -51,7 +54,7 @@ def once_blocked(pipeline: Pipeline, again: str, results: Iterable[CheckResult])
         return lambda _: f"{unchanged}. Fix the cause, then: {again}"
     return lambda day: (
         f"{unchanged}, as {what} would change. If they are to change, "
-        f"{to_correct(pipeline.name, day)}. If not, mend the day's files, then: {again}"
+        f"{correct or to_correct(pipeline.name, day)}. If not, mend the day's files, then: {again}"
     )
 
 

@@ -127,7 +127,9 @@ def run_landed(
                 begin=partial(_show_job, status, of_run), found_bad=bad.append,
             )  # fmt: skip
             followed = _noting_refused(results, refused)
-            print_jobs(followed, pipeline, partial(run_again, pipeline), done.jobs)
+            again = partial(run_again, pipeline)
+            # One correction, of all days and definitions, is printed with what is left to do.
+            print_jobs(followed, pipeline, again, done.jobs, "see the end of this output")
         done.failure = "; ".join(map(str, bad)) or None
         if not runs:
             require_definition(spark, tables_of(pipeline, settings.warehouse))

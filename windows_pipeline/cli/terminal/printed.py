@@ -39,6 +39,7 @@ def print_jobs(
     pipeline: Pipeline,
     again: Callable[[Sequence[date]], str],
     done: list[tuple[str, JobResult]],
+    correct: str = "",
 ) -> None:
     """Prints each job's result as the job ends.
 
@@ -47,6 +48,7 @@ def print_jobs(
         pipeline: The pipeline.
         again: The command that does a job's days again.
         done: Gets the results.
+        correct: How to change final windows, where the output says that at its end.
     """
     for name, result in results:
         done.append((name, result))
@@ -57,7 +59,7 @@ def print_jobs(
             from windows_pipeline.checks.next_steps import failing_days, once_blocked
 
             days = sorted(result.days)
-            then = once_blocked(pipeline, again(days), result.checks)
+            then = once_blocked(pipeline, again(days), result.checks, correct)
             CONSOLE.print(f"  {then(failing_days(result.checks, days)[0])}")
 
 

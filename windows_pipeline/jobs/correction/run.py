@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
@@ -47,7 +47,9 @@ class Corrected:
     """The changes of a correction in a day.
 
     Attributes:
-        windows: How many final windows it `changed`, `retracted` and `added`.
+        windows: How many final windows it `changed`, `retracted` and `added`. Those of which only
+            the day that closes them differs are `moved_here` and, on the day that closed them
+            before, `moved_away`.
         alerts_retracted: How many alerts it retracted.
         alerts_raised: How many alerts it raised.
     """
@@ -59,8 +61,13 @@ class Corrected:
     def __str__(self) -> str:
         """The counts in a line."""
         windows = [f"{self.windows.get(change, 0):,} {change}" for change in _CHANGES]
+        moves = [
+            f"{self.windows[move]:,} moved {where} another day"
+            for move, where in _MOVES.items()
+            if move in self.windows
+        ]
         return (
-            f"windows: {', '.join(windows)}; "
+            f"windows: {', '.join([*windows, *moves])}; "
             f"alerts: {self.alerts_retracted:,} retracted, {self.alerts_raised:,} raised"
         )
 
@@ -85,6 +92,7 @@ class CorrectionResult:
 
 
 _CHANGES = ("changed", "retracted", "added")
+_MOVES = {"moved_here": "here from", "moved_away": "to"}
 
 
 def correct(
@@ -302,7 +310,10 @@ def corrected_by_day(
     spark: SparkSession, tables: WindowTables, number: int
 ) -> dict[date, Corrected]:
     """The changes of a correction, by day."""
-    listed = tables.corrections.read(spark).where(F.col("correction") == number)
+    corrections = tables.corrections
+    window_key = [name for name in corrections.key if name not in ("correction", "arrival_unit")]
+    of_number = corrections.read(spark).where(F.col("correction") == number)
+    listed = _with_moves(of_number, window_key)
     alerts = tables.alerts.read(spark)
     retracted = alerts.where(F.col("retracted_by") == number)
     raised = alerts.where(F.col("correction") == number)
@@ -317,12 +328,24 @@ def corrected_by_day(
         counts.setdefault(day, {})[name] = count
     return {
         day: Corrected(
-            {change: of_day[change] for change in _CHANGES if change in of_day},
+            {change: of_day[change] for change in (*_CHANGES, *_MOVES) if change in of_day},
             of_day.get("alerts_retracted", 0),
             of_day.get("alerts_raised", 0),
         )
         for day, of_day in sorted(counts.items())
     }
+
+
+def _with_moves(listed: DataFrame, window_key: Sequence[str]) -> DataFrame:
+    """Names windows of a correction that one day retracted, and another added with the same values.
+
+    Only the day that closes such a window differs, as after a change of the grace.
+    """
+    of_window = Window.partitionBy(*window_key)
+    old, new = (F.first(name, ignorenulls=True).over(of_window) for name in ("old", "new"))
+    is_same = (F.count("*").over(of_window) > 1) & old.eqNullSafe(new)
+    move = F.when(F.col("change") == "added", "moved_here").otherwise("moved_away")
+    return listed.withColumn("change", F.when(is_same, move).otherwise(F.col("change")))
 
 
 def _asked_days(
