@@ -39,8 +39,21 @@ LONG: dict[str, Any] = {
     "pair": {"type": "string", "as": "concat(currency, ':', cast(card as string))"},
     "paid_at": {"type": "timestamp", "zone": "America/New_York"},
     "sent_at": {"type": "timestamp_ms"},
-    "set_at": {"type": "timestamp", "zone": "America/New_York", "ambiguous": "later"},
-    "due_at": {"type": "timestamp", "zone": "America/New_York", "ambiguous": "reject"},
+    "set_at": {
+        "type": "timestamp",
+        "format": "dd.MM.yyyy HH:mm:ss,S",
+        "zone": "America/New_York",
+        "ambiguous": "later",
+    },
+    "due": "string",
+    "due_at": {
+        "type": "timestamp",
+        "as": "replace(due, ' at ', ' ')",
+        "format": "M/d/yyyy h:mm a",
+        "zone": "America/New_York",
+        "ambiguous": "reject",
+    },
+    "weight": {"type": "double", "decimal": ",", "thousands": "."},
     "cents": {"type": "bigint", "since": SINCE},
     "total": {"type": "bigint", "as": "coalesce(cents, 0) * 922337203685477"},
 }
@@ -50,6 +63,7 @@ PLAIN = {
     "sent_at": "timestamp",
     "set_at": "timestamp",
     "due_at": "timestamp",
+    "weight": "double",
     "cents": "bigint",
     "total": "bigint",
 }
@@ -63,6 +77,7 @@ WINDOWS = {
             "cents": "sum(cents)",
             "totals": "count_distinct(total)",
             "set_at": "max(set_at)",
+            "weight": "sum(weight)",
         },
         "alerts": {"busy": {"when": "record_count >= 3", "severity": "record_count"}},
     }
@@ -88,8 +103,9 @@ def records(day: date) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]
             "paid_at": local.isoformat(" ") if number % 4 else instant.isoformat(),
             "sent_at": sent_ms,
             # The clocks were put back at 02:00.
-            "set_at": f"2025-11-02 0{1 if day == SINCE else 2}:{number:02}:00.5",
-            "due_at": "2025-11-02 01:30" if number == 29 else "2025-11-02 02:30",
+            "set_at": f"02.11.2025 0{1 if day == SINCE else 2}:{number:02}:00,5",
+            "due": "11/2/2025 at 1:30 AM" if number == 29 else "11/2/2025 at 2:30 am",
+            "weight": f"{number + 1}.2{number % 10}0,25",
             "cents": cents,
         }
         means = {
@@ -98,6 +114,7 @@ def records(day: date) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]
             "sent_at": datetime.fromtimestamp(sent_ms / 1000, UTC).isoformat(),
             "set_at": f"2025-11-02T0{6 if day == SINCE else 7}:{number:02}:00.5Z",
             "due_at": "2025-11-02T07:30:00Z",
+            "weight": (number + 1) * 1_000 + 200 + (number % 10) * 10 + 0.25,
             "cents": cents if counts else None,
             "total": (cents if counts else 0) * 922_337_203_685_477,
         }
@@ -141,7 +158,7 @@ def land(folder: Path, *, plain: bool) -> None:
 def rows(pipeline: Pipeline, settings: Settings) -> dict[str, list[str]]:
     """All rows but those of rejected records, of the columns that both pipelines have."""
     of_log = ("batch", "watermark", "stream", "arrival_unit_rejected", "ambiguous")
-    left_out = (*of_log, "currency", "card")
+    left_out = (*of_log, "currency", "card", "due")
     return {
         table.name: texts(stored_rows(table, *left_out))
         for table in tables_of(pipeline, settings.warehouse).written

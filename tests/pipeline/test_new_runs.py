@@ -76,16 +76,22 @@ def test_what_the_reader_of_a_run_rejects_is_shown(
 ) -> None:
     """A type that it refuses becomes text: here times that lack seconds before their offset."""
     rows = [
-        (*row[1:4], f"{row[3][:16]}Z", "24.10.2026", "1,5", "Zo\xeb" if n % 2 else "Zoe")
+        (
+            *row[1:4],
+            f"{row[3][:16]}Z",
+            "24.10.2026",
+            "1,5",
+            "03/04/2026",
+            "Zo\xeb" if n % 2 else "Zoe",
+        )
         for n, row in enumerate(payments(400))
     ]
-    header = ("card", "amount", "paid_at", "seen", "day", "rate", "paid by")
+    header = ("card", "amount", "paid_at", "seen", "day", "rate", "when", "paid by")
     (folder / "a.csv").write_bytes(csv_text(rows, header).encode("latin-1"))
     status, said = call(capfd, monkeypatch, "new", "p", "--from", "a.csv", "--yes")
     assert status == 0, said
     for words in (
-        "day: looks like a time, and a run reads ISO 8601 only: write it as 2026-10-24T00:00:00",
-        "rate: looks like a number with a decimal comma, which a run reads as text: write a point",
+        "when: looks like a time, and its values fit dd/MM/yyyy as well as MM/dd/yyyy: take a sam",
         "left out: 'paid by' is not a column name",
         "a run accepts 200 of 400 records of the sample",
         "seen is text, as a run reads no other type: 200 records (wrong_type: seen), such as ",
@@ -94,8 +100,16 @@ def test_what_the_reader_of_a_run_rejects_is_shown(
     ):
         assert words in said
     declared = {"card": "string", "amount": "decimal(18,2)", "paid_at": "timestamp"}
-    texts = dict.fromkeys(("seen", "day", "rate"), "string")
-    assert load_pipeline(folder / "pipelines" / "p.yaml").source.columns == declared | texts
+    declared |= dict.fromkeys(("seen", "when"), "string")
+    source = load_pipeline(folder / "pipelines" / "p.yaml").source
+    assert {name: source.columns[name] for name in declared} == declared
+    forms = {
+        name: column.model_dump(exclude_none=True) for name, column in source.long_forms.items()
+    }
+    assert forms == {
+        "day": {"type": "date", "format": "dd.MM.yyyy"},
+        "rate": {"type": "double", "decimal": ","},
+    }
 
 
 @pytest.mark.parametrize(

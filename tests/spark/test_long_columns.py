@@ -306,6 +306,157 @@ def test_a_role_gives_a_time_that_occurs_twice_as_the_reason(spark: SparkSession
     assert [(row.reason, row["_ambiguous"]) for row in rows] == [case[1:] for case in cases]
 
 
+# Texts in the form of a pattern, with what they mean in ISO 8601; None if they are not in the form.
+TIMES: dict[str, dict[str, str | None]] = {
+    "dd.MM.yyyy HH:mm:ss": {
+        "24.10.2026 13:05:59": "2026-10-24 13:05:59",
+        " 29.02.2028 00:00:00 ": "2028-02-29 00:00:00",
+        **dict.fromkeys(
+            (
+                *("32.01.2026 00:00:00", "29.02.2026 00:00:00", "24.13.2026 00:00:00"),
+                *("24.10.2026 24:00:00", "24.10.2026 23:60:00", "24.10.2026 23:59:60"),
+                *("1.2.2026 00:00:00", "01.2.2026 00:00:00", "24.10.26 00:00:00"),
+                *("24.10.2026 00:00:00x", "24.10.2026 00:00:00 UTC", "24.10.2026 00:00:00Z"),
+                *("24.10.2026 00:00:00.5", "24.10.2026 00:00", "24.10.2026", "24.10.2026T00:00:00"),
+                *("2026-10-24 00:00:00", "24-10-2026 00:00:00", "24.10.2026  00:00:00", "", "1"),
+                *("01.01.0000 00:00:00", "\u0662\u0664.10.2026 00:00:00"),
+            )
+        ),
+    },
+    "d/M/yyyy H:mm": {
+        "1/2/2026 3:04": "2026-02-01 03:04:00",
+        "01/02/2026 03:04": "2026-02-01 03:04:00",
+        "001/2/2026 3:04": None,
+        "1/2/2026 3:4": None,
+    },
+    "MM/dd/yyyy hh:mm:ss a": {
+        "10/24/2026 12:00:01 AM": "2026-10-24 00:00:01",
+        "10/24/2026 12:00:01 PM": "2026-10-24 12:00:01",
+        "10/24/2026 01:00:01 pm": "2026-10-24 13:00:01",
+        "10/24/2026 11:59:59 PM": "2026-10-24 23:59:59",
+        "10/24/2026 11:59:59 am": "2026-10-24 11:59:59",
+        "10/24/2026 00:00:00 AM": None,
+        "10/24/2026 13:00:00 PM": None,
+        "10/24/2026 1:00:00 PM": None,
+        "10/24/2026 01:00:00": None,
+    },
+    "yyyyMMdd'T'HHmmss.SSSSSSXXX": {
+        "20261024T130559.5Z": "2026-10-24 13:05:59.5",
+        "20261024T130559.123456+02:00": "2026-10-24 11:05:59.123456",
+        "20261024T130559.1234567Z": None,
+        "20261024T130559.Z": None,
+        "20261024T130559.5+19:00": None,
+        "20261024T130559.5": None,
+    },
+    "yyyy\u5e74MM\u6708dd\u65e5": {"2026\u5e7410\u670824\u65e5": "2026-10-24 00:00:00"},
+}
+# Numbers with the signs of a column, and what they are; None if they are no such numbers.
+NUMBERS: dict[tuple[str, str | None, str | None], dict[str, object]] = {
+    ("double", ",", "."): {
+        "21,5": 21.5,
+        "-1.234.567,25": -1_234_567.25,
+        "1234567,25": 1_234_567.25,
+        "1.234": 1_234.0,
+        "1,5E3": 1_500.0,
+        ",5": 0.5,
+        "-0": 0.0,
+        "NaN": float("nan"),
+        "-Infinity": float("-inf"),
+        **dict.fromkeys(
+            (
+                "1.23",
+                "1,234.5",
+                "1.2345,6",
+                "12.34.567",
+                "1..234",
+                "1 234",
+                "1,2,3",
+                ",",
+                "",
+                "0,5d",
+            )
+        ),
+    },
+    ("decimal(12,2)", ",", None): {"1,50": Decimal("1.50"), "-3": Decimal("-3.00"), "1.50": None},
+    ("decimal(9,1)", ",", " "): {
+        "1 234,5": Decimal("1234.5"),
+        "1\u00a0234,5": Decimal("1234.5"),
+        "1\u202f234,5": Decimal("1234.5"),
+        "1 234,55": None,
+        "1 23": None,
+    },
+    ("bigint", None, ","): {"1,234,567": 1_234_567, "12": 12, "1,234.0": 1_234, "1,23": None},
+    ("bigint", ",", "."): {"1.234": 1_234, "1.234,0": 1_234, "1.234,5": None, "1,234": None},
+    ("double", None, "'"): {"1'234.5": 1_234.5, "1\u2019234.5": 1_234.5, "1,234.5": None},
+}
+
+
+def with_cases(cases: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -> tuple[Any, Any, Any]:
+    """A column for the texts of each declaration: the columns, the records, what is expected."""
+    columns, records, expected = dict[str, Any](BASE), [], []
+    for number, (column, texts) in enumerate(cases):
+        columns[f"c{number}"] = {field: value for field, value in column.items() if value}
+        for text, wanted in texts.items():
+            records.append(GOOD | {f"c{number}": text})
+            expected.append((f"c{number}", text, wanted))
+    return columns, records, expected
+
+
+def test_texts_of_a_form_are_what_sparks_pattern_reads(spark: SparkSession) -> None:
+    """Rule A6: any other text is rejected, also one of which a part is in the form."""
+    of_times = [({"type": "timestamp", "format": form}, texts) for form, texts in TIMES.items()]
+    columns, records, expected = with_cases(of_times)
+    rows = judged(spark, source_of(columns), records)
+    for row, (name, text, wanted) in zip(rows, expected, strict=True):
+        assert row.reason == (None if wanted else f"wrong_type: {name}"), (name, text)
+        assert row[name] == (wanted and datetime.fromisoformat(wanted)), (name, text)
+    for form, texts in TIMES.items():
+        meant = [(text.strip(), wanted) for text, wanted in texts.items() if wanted]
+        frame = spark.createDataFrame(meant, "text string, wanted string")
+        read = F.to_timestamp("text", form)
+        assert frame.where(~read.eqNullSafe(F.col("wanted").cast("timestamp"))).collect() == []
+
+
+def test_numbers_have_the_signs_of_their_column(spark: SparkSession) -> None:
+    """Rule A6: a number with other signs is rejected, and never another number."""
+    of_signs = [
+        ({"type": kind, "decimal": decimal, "thousands": thousands}, texts)
+        for (kind, decimal, thousands), texts in NUMBERS.items()
+    ]
+    columns, records, expected = with_cases(of_signs)
+    for row, (name, text, wanted) in zip(
+        judged(spark, source_of(columns), records), expected, strict=True
+    ):
+        assert row.reason == (f"wrong_type: {name}" if wanted is None else None), (name, text)
+        assert str(row[name]) == str(wanted), (name, text)
+
+
+def test_a_derived_column_reads_the_text_that_it_makes(spark: SparkSession) -> None:
+    """Rule A6: as a text of the record in the same form, zone and type."""
+    zoned = {"type": "timestamp", "as": "concat(text, ' ', id)", "zone": "Europe/Berlin"}
+    columns = BASE | {
+        "first": zoned | {"format": "dd.MM.yyyy HH:mm"},
+        "once": zoned | {"format": "dd.MM.yyyy HH:mm", "ambiguous": "reject"},
+        "on": {"type": "date", "as": "text", "format": "dd.MM.yyyy", "since": DAY},
+        "cents": {"type": "bigint", "as": "first_digits", "thousands": ".", "decimal": ","},
+        "first_digits": "string",
+        "year_of": {"type": "bigint", "as": "year(first)"},
+    }
+    source = source_of(columns, key="first_digits")
+    common = {"at": GOOD["at"], "first_digits": "1.234"}
+    cases: list[tuple[dict[str, str], str | None, datetime | None]] = [
+        ({"text": "24.10.2026", "id": "14:30"}, None, datetime(2026, 10, 24, 12, 30)),
+        ({"text": "25.10.2026", "id": "02:30"}, "ambiguous_time: once", None),
+        ({"text": "29.03.2026", "id": "02:30"}, "failed_expression: first", None),
+        ({"text": "24.10.2026", "id": "24:00"}, "failed_expression: first", None),
+        ({"id": "14:30"}, None, None),
+    ]
+    rows = judged(spark, source, [common | fields for fields, *_ in cases])
+    assert [(row.reason, row["first"]) for row in rows] == [case[1:] for case in cases]
+    assert [row["_ambiguous"] for row in rows] == [False, True, False, False, False]
+    assert (rows[0].on, rows[0].cents, rows[0].year_of) == (date(2026, 10, 24), 1_234, 2026)
+
+
 def test_a_column_is_null_before_its_day(spark: SparkSession) -> None:
     """Rule H1: whatever the records of earlier days hold."""
     columns = BASE | {
@@ -375,6 +526,31 @@ def test_fields_within_fields_of_json_are_read(spark: SparkSession, tmp_path: Pa
         (None, Decimal(exact), None),
     ]
     assert rows[0].tags == '["x",{"y":1}]'
+
+
+def test_signs_are_those_of_texts_not_of_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    """Rule A6: 1.234 of JSON or Parquet is a number; the text '1.234' is in the column's form."""
+    form = {"type": "double", "decimal": ",", "thousands": "."}
+    columns = {"id": "string", "at": "timestamp_ms", "n": form, "m": {**form, "from": "$.o.m"}}
+    folder = tmp_path / str(DAY)
+    folder.mkdir()
+    pairs = [("1.234", '"1.234"'), ("-12.5", '"-12,5"'), ("1.5e-7", '"1,5"'), ("7", '"~7"')]
+    pairs += [('"12.5"', "1.0e300"), ("NaN", "null")]
+    lines = [f'{{"id": "a", "at": 1, "n": {n}, "o": {{"m": {m}}}}}' for n, m in pairs]
+    (folder / "a.jsonl").write_text("\n".join(lines))
+    found = read_values(spark, tmp_path, source_of(columns))
+    bad = "wrong_type: "
+    assert [row.reason for row in found] == [None, None, None, f"{bad}m", f"{bad}n", None]
+    assert [(row.n, row.m) for row in found[:3]] == [
+        (1.234, 1_234.0),
+        (-12.5, -12.5),
+        (1.5e-7, 1.5),
+    ]
+    (folder / "a.jsonl").unlink()
+    table = pa.table({"id": ["a"], "at": [1], "n": [1.234], "o": [{"m": "1.234"}]})
+    pq.write_table(table, folder / "a.parquet")
+    (row,) = read_values(spark, tmp_path, source_of(columns, format="parquet"))
+    assert (row.n, row.m) == (1.234, 1_234.0)
 
 
 def test_fields_of_structs_of_parquet_are_read(spark: SparkSession, tmp_path: Path) -> None:

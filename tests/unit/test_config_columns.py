@@ -214,8 +214,78 @@ BROKEN = [
     ),
     (
         "gate: {type: timestamp, as: departed_at, zone: UTC}",
-        "zone",
-        "'UTC' must be left out of a column with 'as': its value is an instant already; remove",
+        "as",
+        "'departed_at' is of kind timestamp, but format, zone, decimal and thousands say how to re",
+    ),
+    (
+        "gate: {type: string, format: dd.MM.yyyy}",
+        "format",
+        "'dd.MM.yyyy' fits a column of type timestamp or date, and this one is string; remove form",
+    ),
+    (
+        "gate: {type: timestamp, format: dd.MM.yy}",
+        "format",
+        "'dd.MM.yy' has 'yy', which is no exact part of a time; use yyyy, MM, M, dd, d, HH, H, mm,",
+    ),
+    (
+        "gate: {type: timestamp, format: 'dd.MM. HH:mm'}",
+        "format",
+        "'dd.MM. HH:mm' has no year, without which a text is no exact time; add it",
+    ),
+    (
+        "gate: {type: timestamp, format: 'dd.MM.yyyy mm'}",
+        "format",
+        "'dd.MM.yyyy mm' has no hour, without which a text is no exact time; add it",
+    ),
+    (
+        "gate: {type: timestamp, format: 'dd.MM.yyyy HH:mm dd'}",
+        "format",
+        "has the day twice; write it once",
+    ),
+    (
+        "gate: {type: timestamp, format: 'yyyyMd'}",
+        "format",
+        "has 'd' right after 'M', which takes one digit or more, so that a text has several readin",
+    ),
+    (
+        "gate: {type: timestamp, format: 'MM/dd/yyyy hh:mm'}",
+        "format",
+        "has an hour of half a day or AM and PM alone; write hh with a, or HH",
+    ),
+    (
+        "gate: {type: timestamp, format: 'yyyy-MM-dd[ HH:mm]'}",
+        "format",
+        "has '[', which has no meaning here; put a text into two single quotes",
+    ),
+    (
+        'gate: {type: bigint, decimal: ";"}',
+        "decimal",
+        "';' is not a known value; use ','",
+    ),
+    (
+        'gate: {type: timestamp, decimal: ","}',
+        "decimal",
+        "',' fits a column of type double or decimal or bigint, and this one is timestamp; remove ",
+    ),
+    (
+        'gate: {type: timestamp_ms, thousands: "."}',
+        "thousands",
+        "'.' fits a column of type double or decimal or bigint, and this one is timestamp_ms; remo",
+    ),
+    (
+        'gate: {type: double, thousands: "_"}',
+        "thousands",
+        "'_' is not a known value; use '.', ',', ' ' or",
+    ),
+    (
+        'gate: {type: double, thousands: "."}',
+        "thousands",
+        "'.' is the decimal sign, too; add decimal: ','",
+    ),
+    (
+        'gate: {type: "decimal(9,2)", decimal: ",", thousands: ","}',
+        "thousands",
+        "',' is the decimal sign, too; write another one",
     ),
     ("gate: {type: date, as: \"date '2026-02-30'\"}", "as", "'2026-02-30' is not a time; write"),
     ("gate: {type: string, since: soon}", "since", "'soon' is not a day; write it as 2013-01-31"),

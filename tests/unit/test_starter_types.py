@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.starter.instants import instants
-from windows_pipeline.starter.types import SampleColumn, guess_type
+from windows_pipeline.starter.types import SampleColumn, guess_type, with_common_signs
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZONES = st.sampled_from([UTC, timezone(timedelta(hours=2)), timezone(-timedelta(hours=9.5))])
@@ -63,7 +63,7 @@ def test_days_are_dates(days: list[date]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["2026-02-30T10:00:00", "2026-13-01", "0000-12-31", "epoch", "10:15", "08/03/2026"]
+    "text", ["2026-02-30T10:00:00", "2026-13-01", "0000-12-31", "epoch", "10:15", "08.13.2026"]
 )
 def test_what_is_no_time_is_text(text: str) -> None:
     assert guessed([text, text]).type == "string"
@@ -154,21 +154,83 @@ def test_amounts_may_lack_zeros_at_their_end() -> None:
     assert guessed(["10.12345"], "amount").type == "double"
 
 
+FORMS: list[tuple[list[str], str, dict[str, str]]] = [
+    (["24.10.2026 00:00:00", "5.1.2026 01:00:00"], "timestamp", {"format": "d.M.yyyy H:mm:ss"}),
+    (["24.10.2026 00:00:00", "05.01.2026 1:00:00"], "timestamp", {"format": "d.M.yyyy H:mm:ss"}),
+    (["24.10.2026 00:00:00"], "timestamp", {"format": "dd.MM.yyyy HH:mm:ss"}),
+    (["24.10.2026 23:59"], "timestamp", {"format": "dd.MM.yyyy HH:mm"}),
+    (["24.10.2026 23:59:59,1"], "timestamp", {"format": "dd.MM.yyyy HH:mm:ss,SSSSSS"}),
+    (["2026-10-24 23:59:59,083"], "timestamp", {"format": "yyyy-MM-dd HH:mm:ss,SSSSSS"}),
+    (["24.10.2026"], "date", {"format": "dd.MM.yyyy"}),
+    (["10/24/2026 10:00", "01/02/2026 10:00"], "timestamp", {"format": "MM/dd/yyyy HH:mm"}),
+    (["24/10/2026T10:00"], "timestamp", {"format": "dd/MM/yyyy'T'HH:mm"}),
+    (["10/24/2026 1:00:00 PM"], "timestamp", {"format": "M/d/yyyy h:mm:ss a"}),
+    (["2026/10/24"], "date", {"format": "yyyy/MM/dd"}),
+    (["1,5", "-20,25", "7"], "double", {"decimal": ","}),
+    (["1.234,5", "0,25"], "double", {"decimal": ",", "thousands": "."}),
+    (["1.234.567", "12"], "bigint", {"decimal": ",", "thousands": "."}),
+    (["1,234,567", "12"], "bigint", {"thousands": ","}),
+    (["1,234.5"], "double", {"thousands": ","}),
+    (["1 234", "12"], "bigint", {"thousands": " "}),
+    (["1 234,5", "12"], "double", {"decimal": ",", "thousands": " "}),
+    (["1'234.50"], "double", {"thousands": "'"}),
+    (["1.234"], "double", {}),
+    (["1.5.2", "pump"], "string", {}),
+    (["32.10.2026"], "string", {}),
+    (["05,5"], "string", {}),
+]
+
+
+@pytest.mark.parametrize(("texts", "kind", "form"), FORMS)
+def test_times_and_numbers_of_other_forms_are_read(
+    texts: list[str], kind: str, form: dict[str, str]
+) -> None:
+    column = guessed(texts)
+    assert (column.type, dict(column.form), column.note) == (kind, form, "")
+    assert column.declared == {"type": kind, **form}
+    assert column.plain.null_count == 0
+    assert column.as_type("string").declared == {"type": "string"}
+
+
 @pytest.mark.parametrize(
     ("texts", "words"),
     [
-        (["24.10.2026 00:00:00", "25.10.2026 01:00:00"], "write it as 2026-10-24T00:00:00"),
-        (["24.10.2026"], "write it as 2026-10-24T00:00:00"),
-        (["12/31/2026 10:00"], "write it as 2026-10-24T00:00:00"),
-        (["1,5", "-20,25"], "cast(replace(x, ',', '.') as double)"),
-        (["1.5.2", "pump"], ""),
+        (["03/04/2026", "12/12/2026"], "its values fit dd/MM/yyyy as well as MM/dd/yyyy"),
+        (["1,234", "12,500"], "its commas may be decimal or stand between thousands"),
     ],
 )
-def test_forms_that_no_run_reads_are_named(texts: list[str], words: str) -> None:
+def test_what_may_mean_two_things_is_text_and_named(texts: list[str], words: str) -> None:
     column = guessed(texts)
     assert column.type == "string"
     assert words in column.note
-    assert bool(column.note) == bool(words)
+
+
+def test_times_of_a_form_are_read_in_a_zone() -> None:
+    """As times in ISO 8601; what is not in the form is none."""
+    texts = ["25.10.2026 02:30", "29.03.2026 02:30", "24.10.2026 14:30", None]
+    column = guessed([*texts, *texts[2:] * 150, "soon"])
+    assert column.is_local
+    read = micros_read(column.as_type("timestamp", "Europe/Berlin"))
+    wanted = [datetime(2026, 10, 25, 0, 30), None, datetime(2026, 10, 24, 12, 30), None]
+    assert read[:4] == [time and micros(time) for time in wanted]
+    assert read[-1] is None
+
+
+def test_a_point_before_three_digits_is_none_where_others_have_decimal_commas() -> None:
+    """Rule A6: 1.234 read as a double would be a thousandth of what it is."""
+    columns = {
+        "comma": guessed(["1,5"]),
+        "pieces": guessed(["1.234", "7"]),
+        "point": guessed(["1.234", "7.5"]),
+        "whole": guessed(["1234"]),
+    }
+    found = with_common_signs(columns)
+    assert found["pieces"].declared == {"type": "bigint", "decimal": ",", "thousands": "."}
+    assert [found[name] for name in ("comma", "point", "whole")] == [
+        columns[name] for name in ("comma", "point", "whole")
+    ]
+    del columns["comma"]
+    assert with_common_signs(columns) == columns
 
 
 def test_long_numbers_keep_their_digits() -> None:

@@ -26,6 +26,8 @@ EXAMPLES = {
     "Topic.topic": "flights",
     "Topic.options": '{sasl.jaas.config: "${env:JAAS}"}',
     "SourceColumn.as": "\"concat(currency, ':', card)\"",
+    "SourceColumn.decimal": '","',
+    "SourceColumn.thousands": '"."',
     "Schedule.on_landing": "{quiet: 10 minutes}",
     "Schedule.automation": "{enabled: true}",
     "Windows.where": "arr_delay is not null",

@@ -90,24 +90,29 @@ def compile_value(text: str, columns: Mapping[str, str]) -> ValueSql:
     return found
 
 
-def compile_column(text: str, columns: Mapping[str, str], column_type: str, table: str) -> ValueSql:
+def compile_column(
+    text: str, columns: Mapping[str, str], column_type: str | None, table: str
+) -> ValueSql:
     """Compiles a derived column's expression.
 
     Args:
         text: The expression, as of `compile_rule`.
         columns: The columns that it may name, unqualified, each with its Spark type.
-        column_type: The type of the derived column.
+        column_type: The type of the derived column; None where it reads the value as a text.
         table: The struct that has the columns.
 
     Raises:
         RuleError: As of `compile_rule`; or the value is of another kind than the type.
     """
     found = _compiled(text, tuple(columns.items()), table)
-    wanted = kind_of(column_type) or "number"  # the other types count units since 1970
-    if found.kind != wanted:
+    wanted, fix = "string", "leave out a cast, or these fields"
+    reason = "but format, zone, decimal and thousands say how to read a text, of kind string"
+    if column_type is not None:
+        wanted = kind_of(column_type) or "number"  # the other types count units since 1970
+        reason = f"but the column's type is of kind {wanted}"
         fix = "declare a type that fits, or cast it"
-        reason = f"is of kind {found.kind}, but the column's type is of kind {wanted}; {fix}"
-        raise RuleError(reason, text)
+    if found.kind != wanted:
+        raise RuleError(f"is of kind {found.kind}, {reason}; {fix}", text)
     return found
 
 

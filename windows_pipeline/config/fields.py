@@ -23,6 +23,7 @@ from pydantic import (
 from windows_pipeline.aggregates import UserModules, parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.epochs import EPOCHS
+from windows_pipeline.text.forms import time_form
 from windows_pipeline.text.limits import require_short
 from windows_pipeline.text.problems import without_value
 from windows_pipeline.windows.durations import duration_ms, duration_text
@@ -113,6 +114,11 @@ def _zone(value: str) -> str:
         if near
         else "is not a known time zone; write the name of a region, such as America/New_York"
     )
+
+
+def _time_format(value: str) -> str:
+    time_form(value)
+    return value
 
 
 def _duration(value: object) -> int:
@@ -310,6 +316,12 @@ ColumnType = Annotated[str, BeforeValidator(_column_type), _TYPE]
 """A column's type as Spark writes it."""
 Zone = Annotated[str, AfterValidator(_zone), looks("time zone", "America/New_York", type="string")]
 """The name of a time zone."""
+TimeFormat = Annotated[
+    str,
+    AfterValidator(_time_format),
+    looks("time format", "dd.MM.yyyy HH:mm:ss", type="string"),
+]
+"""A pattern of times, in the letters of Spark's datetime patterns."""
 Text = Annotated[str, AfterValidator(_not_blank)]
 Condition = Annotated[
     Text, BeforeValidator(_condition), looks("condition", "record_count >= 10", type="string")

@@ -38,6 +38,7 @@ from windows_pipeline.config.fields import (
     Text,
 )
 from windows_pipeline.config.strict import Strict, refuse
+from windows_pipeline.text.forms import TextForm
 from windows_pipeline.text.locations import whole_location
 from windows_pipeline.text.problems import Problem, listed, nearest
 from windows_pipeline.text.references import KEEPS_REFERENCES, ReferringText, resolved
@@ -295,6 +296,12 @@ class Source(Strict):
     def long_forms(self) -> dict[str, SourceColumn]:
         """The columns that the file declares in the long form."""
         return long_forms(self.columns)
+
+    @property
+    def text_forms(self) -> dict[str, TextForm]:
+        """The forms of texts, by column, where a column has another than its type."""
+        forms = ((name, column.text_form) for name, column in self.long_forms.items())
+        return {name: form for name, form in forms if form is not None}
 
     @property
     def zones(self) -> dict[str, str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.config.source import Source
+from windows_pipeline.sources.column_values import value_of, with_texts
+from windows_pipeline.sources.typed_texts import typed
 from windows_pipeline.sources.years import in_years
 
 TYPED = "typed"
@@ -22,9 +22,7 @@ def failed(name: str) -> str:
     return f"_failed_{name}"
 
 
-def with_derived(
-    records: DataFrame, source: Source, typed: Callable[[Column, str], Column]
-) -> DataFrame:
+def with_derived(records: DataFrame, source: Source) -> DataFrame:
     """Adds the derived columns to the struct of a record's values, each after the columns it reads.
 
     For each derived column, `failed` says whether the expression fails, or its value does not fit
@@ -33,34 +31,36 @@ def with_derived(
     Args:
         records: `arrival_unit`, and the struct `TYPED` with the columns that records hold.
         source: The source that declares the columns.
-        typed: Converts a text to a type, or to null.
     """
     for name, derived in source.derived.items():
-        kind, sql = derived.type, derived.sql(TYPED)
+        sql, since = derived.sql(TYPED), source.long_forms[name].since
+        applies = F.lit(True) if since is None else F.col("arrival_unit") >= F.lit(since)
         computed = records.withColumns(
-            {_VALUE: F.expr(sql.sql), _FAILS: F.expr(sql.fails or "FALSE")}
+            {
+                _VALUE: F.when(applies, F.expr(sql.sql)),
+                _FAILS: applies & F.expr(sql.fails or "FALSE"),
+            }
         )
         value = F.col(_VALUE)
-        fitting = _fitting(value, kind, typed)
+        if derived.gives_text:
+            computed, fitting = with_texts(computed, {name: value}, source), value_of(name, source)
+        else:
+            fitting = _fitting(value, derived.type)
         fails = F.col(_FAILS) | (value.isNotNull() & fitting.isNull())
-        since = source.long_forms[name].since
-        if since is not None:
-            applies = F.col("arrival_unit") >= F.lit(since)
-            fitting, fails = F.when(applies, fitting), applies & fails
         records = computed.withColumns(
             {TYPED: F.struct(f"{TYPED}.*", fitting.alias(name)), failed(name): fails}
         ).drop(_VALUE, _FAILS)
     return records
 
 
-def _fitting(value: Column, kind: str, typed: Callable[[Column, str], Column]) -> Column:
+def _fitting(value: Column, kind: str) -> Column:
     """A value in the column's type; null if it does not fit."""
     if kind in {"date", "timestamp"}:
         return in_years(value)
-    return value if kind in _KINDS else _number(value, kind, typed)
+    return value if kind in _KINDS else _number(value, kind)
 
 
-def _number(value: Column, kind: str, typed: Callable[[Column, str], Column]) -> Column:
+def _number(value: Column, kind: str) -> Column:
     """A number in the column's type; it must fit the type, as a text in a file must."""
     if kind == "double":
         # Adding 0.0 turns -0.0 into 0.0.

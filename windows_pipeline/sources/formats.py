@@ -57,6 +57,8 @@ _ROW_AS_JSON = {
 }
 _NEXT_JSON_NUMBER = r"""\G((?:[^"0-9-]++|-(?![0-9])|"(?:[^"\\]++|\\.)*+")*+)(-?[0-9][0-9.eE+-]*+)"""
 """A JSON number outside of texts, and what stands before it since the last match."""
+_MARK = "~"
+"""What marks a number among texts that look like numbers."""
 _JSON_TEXT = r'''"((?:[^"\\]++|\\.)*+)"'''
 _STRICT = {"allowSingleQuotes": "false"}
 """Options of `from_json`."""
@@ -68,6 +70,7 @@ _NOT_NUMBERS = ['"NaN"', '"Infinity"', '"-Infinity"']
 _MAY_BE_ROUNDED = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$|^-?Infinity$"
 """How Spark writes a JSON number with a point or an exponent: as the nearest double."""
 _MAY_BE_LOST = r"^-?(0\.0|Infinity)$"
+_TEXTS = (StringType, BinaryType)
 _USUAL_RECORD_BYTES = CsvForm().max_record_bytes
 
 
@@ -196,14 +199,16 @@ def with_exact_numbers(records: DataFrame, source: Source) -> DataFrame:
     """Restores the digits of JSON numbers, which Spark has rounded.
 
     Spark reads a number with a point or an exponent as the nearest double. Where digits may be
-    lost, the numbers of the original line are put into quotes and parsed again, as text.
+    lost, the numbers of the original line are put into quotes and parsed again, as text. In a
+    column whose texts have other signs, a number gets these signs, so that it stays what it is.
 
     Args:
         records: The rows of `read_jsonl` or `parsed_json`.
         source: The source that declares the columns' types.
     """
+    signs = _decimal_signs(source)
     inexact = {
-        name: _MAY_BE_LOST if kind == "double" else _MAY_BE_ROUNDED
+        name: _MAY_BE_LOST if kind == "double" and name not in signs else _MAY_BE_ROUNDED
         for name, kind in source.read_types.items()
         if kind not in ("boolean", "date", "timestamp")
     }
@@ -211,16 +216,33 @@ def with_exact_numbers(records: DataFrame, source: Source) -> DataFrame:
         return records
     paths = source.paths
     record = _texts_at(paths[name] for name in inexact)
-    quoted = F.regexp_replace("original", _NEXT_JSON_NUMBER, '$1"$2"')
+    quoted = F.regexp_replace("original", _NEXT_JSON_NUMBER, rf'$1"{_MARK}$2"')
     parsed = F.from_json(quoted, record, _STRICT)
+    found = {name: _json_text(_at(parsed, paths[name])) for name in inexact}
+    numbers = {
+        name: F.translate(text, f".{_MARK}", signs.get(name, ".")) for name, text in found.items()
+    }
     return records.withColumns(
         {
             name: F.when(
-                F.col(name).rlike(seen), F.coalesce(_json_text(_at(parsed, paths[name])), name)
+                F.col(name).rlike(seen),
+                F.when(F.startswith(found[name], F.lit(_MARK)), numbers[name]).otherwise(
+                    F.coalesce(found[name], name)
+                ),
             ).otherwise(F.col(name))
             for name, seen in inexact.items()
         }
     )
+
+
+def _decimal_signs(source: Source) -> dict[str, str]:
+    """The sign before the digits after the point, by column, of the columns that declare signs."""
+    forms = source.long_forms.items()
+    return {
+        name: column.decimal or "."
+        for name, column in forms
+        if column.decimal is not None or column.thousands is not None
+    }
 
 
 def read_parquet(
@@ -340,15 +362,17 @@ def texts_of(
         for name, path in source.paths.items()
         if types[name] is not None
     }
-    of_text = (StringType, BinaryType)
-    texts = [value for name, value in values.items() if isinstance(types[name], of_text)]
+    texts = [value for name, value in values.items() if isinstance(types[name], _TEXTS)]
+    signs = _decimal_signs(source)
     not_text = [~F.coalesce(F.is_valid_utf8(text.cast("string")), F.lit(True)) for text in texts]
     return rows.select(
         *origin,
         _valid_text(row).alias("original"),
         reduce(Column.__or__, not_text, F.lit(False)).alias("malformed"),
         *[
-            _text(values.get(name), kind, says_zone=name in source.zones).alias(name)
+            _text(
+                values.get(name), kind, signs.get(name, "."), says_zone=name in source.zones
+            ).alias(name)
             for name, kind in types.items()
         ],
     )
@@ -371,7 +395,7 @@ def _column(name: str) -> Column:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def _text(column: Column | None, kind: DataType | None, *, says_zone: bool) -> Column:
+def _text(column: Column | None, kind: DataType | None, sign: str, *, says_zone: bool) -> Column:
     if column is None:
         return F.lit(None).cast("string")
     if isinstance(kind, (ArrayType, MapType, StructType)):
@@ -380,7 +404,9 @@ def _text(column: Column | None, kind: DataType | None, *, says_zone: bool) -> C
         column = column.cast("double")  # its text has the digits of the exact value
     if isinstance(kind, TimestampType) and says_zone:
         return F.concat(column.cast("string"), F.lit("Z"))  # an instant, not a local time
-    return column.cast("string")
+    text = column.cast("string")
+    # Only a text has other signs, not a number.
+    return text if sign == "." or isinstance(kind, _TEXTS) else F.translate(text, ".", sign)
 
 
 def _union(frames: Iterable[DataFrame]) -> DataFrame:

@@ -9,31 +9,19 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.source import Source
 from windows_pipeline.epochs import EPOCHS, WHOLE_DIGITS, advice
+from windows_pipeline.sources.column_values import value_of, with_texts
 from windows_pipeline.sources.derived import TYPED, failed, with_derived
 from windows_pipeline.sources.landed_columns import AMBIGUOUS
-from windows_pipeline.sources.local_times import instants_of, with_local_instants
-from windows_pipeline.sources.years import EVENT_YEARS, YEARS, in_years, years_ms
-from windows_pipeline.text.limits import MAX_VALUE_BYTES
+from windows_pipeline.sources.local_times import instants_of, occurs_twice
+from windows_pipeline.sources.typed_texts import typed
+from windows_pipeline.sources.years import EVENT_YEARS, years_ms
 
 AMBIGUOUS_TIME = "ambiguous_time: "
 """What the reason begins with where a record is rejected for a local time that occurs twice."""
 _DAY_MS = 86_400_000
 _UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
-_FULL_DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
-_NUMBER = r"^\s*[+-]?(?=\.?\d)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?\s*$"
-"""A number: whole digits, digits after the point, and a power of ten of at most 3 digits."""
-_FINE_PLACES = 12
-"""How many digits after the point decide an instant; further digits are cut off."""
-_FINE = rf"^(\s*[+-]?\d*\.\d{{{_FINE_PLACES}}})\d+(\s*)$"
-_SECOND_MICROS = 1_000_000
-_POINT_ZERO = r"^\s*[+-]?\d+\.0*\s*$"
-_POWER = r"^\s*[+-]?\d{1,17}(?:\.\d{0,17})?[eE]\+?\d{1,2}\s*$"
-_NOT_FINITE = r"(?i)^\s*(nan|[+-]?inf(inity)?)\s*$"
-_NOT_ZERO = r"^[^eE]*[1-9]"
-"""The text of a number other than zero and infinity."""
 
 
 def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = ()) -> DataFrame:
@@ -56,8 +44,9 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     the reason says so. A text is a bigint if it is a
     whole number (``5``, also ``5.0``), a decimal if the type holds the number exactly, and a
     double if it is a number within a double's range, ``NaN`` or ``Infinity``: a number is infinite
-    or zero only if the text says so. A text of more than `MAX_VALUE_BYTES` bytes fits the type
-    string only.
+    or zero only if the text says so. A column that declares a form of times, or signs of numbers,
+    has values of texts of this form alone. A text of more than `MAX_VALUE_BYTES` bytes fits the
+    type string only.
 
     Args:
         landed: The rows of `read_landed`; the session must be in time zone UTC.
@@ -82,20 +71,21 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
             f"spark.sql.session.timeZone must be 'UTC', for texts without zone, but is {zone!r}; "
             "set it so in the session, or leave it out of spark in settings.yaml"
         )
-    texts = with_local_instants(landed.withColumns(_null_before(source)), source.zones, _typed)
-    typed = texts.select(
+    texts = {name: F.col(name) for name in source.paths}
+    read = with_texts(landed.withColumns(_null_before(source)), texts, source).select(
         "arrival_unit",
         "file",
         "original",
         "malformed",
         *carried,
-        F.struct(*[F.col(name) for name in source.paths]).alias("raw"),
-        F.struct(*[_value(name, source).alias(name) for name in source.paths]).alias(TYPED),
-        *[instants_of(name) for name in source.zones],
+        F.struct(*texts.values()).alias("raw"),
+        F.struct(*[value_of(name, source).alias(name) for name in source.paths]).alias(TYPED),
+        *[instants_of(name) for name in source.zones if name in texts],
     )
-    whole = with_derived(typed, source, _typed)
-    judged = whole.withColumn("_event_time_ms", _event_ms(source)).withColumn(
-        "reason", _reason(source)
+    judged = (
+        with_derived(read, source)
+        .withColumn("_event_time_ms", _event_ms(source))
+        .withColumn("reason", _reason(source))
     )
     is_accepted = F.col("reason").isNull()
     kept_text = F.col("original") if source.keep_rejected_text else F.lit(None).cast("string")
@@ -141,7 +131,7 @@ def require_fit_to_order(judged: DataFrame, source: Source) -> None:
             F.count("*"),
             F.min(text),
             *[
-                F.count_if(_typed(text, kind).isNotNull())
+                F.count_if(typed(text, kind).isNotNull())
                 for kind in ("bigint", "double", "timestamp")
             ],
         )
@@ -175,13 +165,9 @@ def _ambiguous(source: Source) -> list[Column]:
     """Whether a record has a local time that occurs twice; nothing if no column has a zone."""
     if not source.zones:
         return []
-    is_twice = reduce(or_, map(_occurs_twice, source.zones))
+    is_twice = reduce(or_, map(occurs_twice, source.zones))
     reason = F.coalesce("reason", F.lit(AMBIGUOUS_TIME))
     return [(is_twice & reason.startswith(AMBIGUOUS_TIME)).alias(AMBIGUOUS)]
-
-
-def _occurs_twice(name: str) -> Column:
-    return instants_of(name)["later"].isNotNull()
 
 
 def _null_before(source: Source) -> dict[str, Column]:
@@ -191,101 +177,6 @@ def _null_before(source: Source) -> dict[str, Column]:
         for name, column in source.long_forms.items()
         if column.since is not None and name in source.paths
     }
-
-
-def _value(name: str, source: Source) -> Column:
-    """The value of a column that records hold; null if the text is not a value of the type."""
-    if name not in source.zones:
-        return _typed(F.col(name), source.read_types[name])
-    instant, later = instants_of(name)["first"], instants_of(name)["later"]
-    match source.long_forms[name].ambiguous:
-        case "later":
-            instant = F.coalesce(later, instant)
-        case "reject":
-            instant = F.when(later.isNull(), instant)
-    return in_years(instant)
-
-
-def _typed(text: Column, kind: str) -> Column:
-    """The value of a text in a type; null if the text is not a value of the type."""
-    return text if kind == "string" else _if_short(text, _of_short(text, kind))
-
-
-def _if_short(text: Column, value: Column) -> Column:
-    """The value of a text; null if the text is longer than any number or time."""
-    # Some patterns and Java's decimals take a number of steps that is quadratic in the length.
-    return F.when(F.octet_length(text) <= F.lit(MAX_VALUE_BYTES), value)
-
-
-def _of_short(text: Column, kind: str) -> Column:
-    if kind == "bigint":
-        return _bigint(text)
-    if kind.startswith("decimal"):
-        return F.when(_places(text) <= parse_type(kind).scale, text.try_cast(kind))
-    if kind == "double":
-        return _double(text)
-    if kind in EPOCHS:
-        return _since_1970(text, kind)
-    if kind == "timestamp":
-        # If a date is missing, Spark takes the day of the run.
-        return F.when(text.rlike(_FULL_DATE), in_years(text.try_cast("timestamp")))
-    if kind == "date":
-        # Spark's date cast ignores any text after the date.
-        is_date = _of_short(text, "timestamp").isNotNull()
-        return F.when(is_date, in_years(text.try_cast("date")))
-    return text.try_cast(kind)
-
-
-def _bigint(text: Column) -> Column:
-    """The exact whole number of a text; null if the text is none."""
-    # pandas writes integers of a column with nulls as '5.0' or '1.0E7'.
-    exact = text.try_cast("decimal(38,17)")
-    whole = exact.try_cast("bigint")
-    other = F.when(
-        text.rlike(_POINT_ZERO), F.substring_index(text, ".", 1).try_cast("bigint")
-    ).when(text.rlike(_POWER) & (whole == exact), whole)
-    return F.coalesce(text.try_cast("bigint"), other)
-
-
-def _double(text: Column) -> Column:
-    """The double nearest to a number; null if the number is too large, or rounds to zero."""
-    # Adding 0.0 turns -0.0 into 0.0; the two are equal, but differ in the sums' last bit.
-    number = text.try_cast("double") + F.lit(0.0)
-    is_lost = F.abs(number).isin(0.0, float("inf")) & text.rlike(_NOT_ZERO)
-    # Java also takes '7d', '7f' and '0x1p3' as numbers.
-    is_javas = F.right(F.rtrim(text), F.lit(1)).isin(*"dDfF") & ~text.rlike(_NOT_FINITE)
-    is_hexadecimal = F.contains(text, F.lit("x")) | F.contains(text, F.lit("X"))
-    return F.when(~(is_lost | is_javas | is_hexadecimal), number)
-
-
-def _since_1970(text: Column, kind: str) -> Column:
-    """The instant of a number of time units since 1970, rounded down to microseconds."""
-    cut = F.regexp_replace(text, _FINE, "$1$2")
-    exact = F.when(_places(cut) <= _FINE_PLACES, cut.try_cast(f"decimal(36,{_FINE_PLACES})"))
-    whole = F.floor(exact)
-    per_second = EPOCHS[kind].per_second
-    if per_second > _SECOND_MICROS:
-        micros = F.floor(whole / F.lit(per_second // _SECOND_MICROS).cast("decimal(4,0)"))
-    else:
-        # Apart, as Spark would round the product: its decimals have 38 digits, as the difference.
-        part = (exact - whole).cast(f"decimal({_FINE_PLACES + 1},{_FINE_PLACES})")
-        unit_micros = F.lit(_SECOND_MICROS // per_second).cast("decimal(7,0)")
-        micros = whole * unit_micros + F.floor(part * unit_micros)
-    micros = micros.try_cast("bigint")
-    first_ms, last_ms = years_ms(*YEARS)
-    is_in_years = micros.between(first_ms * 1_000, last_ms * 1_000 + 999)
-    return F.when(is_in_years, F.timestamp_micros(micros))
-
-
-def _places(text: Column) -> Column:
-    """How many digits after the point a number needs; null if the text is not a number."""
-    whole, after, exponent = (F.regexp_extract(text, _NUMBER, part) for part in (1, 2, 3))
-    digits = F.concat(whole, after)
-    zeros_at_end = F.length(digits) - F.length(F.rtrim(digits, F.lit("0")))
-    shift = F.coalesce(exponent.try_cast("int"), F.lit(0))
-    decimals = F.length(after) - zeros_at_end - shift
-    # Zero would need a negative number of digits, as all its digits are zeros at the end.
-    return F.when(text.rlike(_NUMBER), F.when(digits.rlike("[1-9]"), decimals).otherwise(0))
 
 
 def _event_ms(source: Source) -> Column:
@@ -332,7 +223,7 @@ def _found(name: str, source: Source) -> Column:
 def _fault(name: str, source: Source) -> tuple[Column, Column]:
     """Whether a record has no value of a column's type, and the reason to give."""
     if name in source.derived:
-        return F.col(failed(name)), F.lit(f"failed_expression: {name}")
+        return F.col(failed(name)), _reason_of_text(f"failed_expression: {name}", name, source)
     is_wrong = F.col("raw")[name].isNotNull() & F.col(TYPED)[name].isNull()
     return is_wrong, _reason_of_text(f"wrong_type: {name}", name, source)
 
@@ -344,14 +235,13 @@ def _reason_of_text(reason: str, name: str, source: Source) -> Column:
     """
     text = F.lit(reason)
     declared = source.read_types.get(name)
-    if declared != "timestamp" and declared not in EPOCHS:
-        return text
-    digits = F.length(F.regexp_extract(F.col("raw")[name], WHOLE_DIGITS, 1))
-    for kind, epoch in EPOCHS.items():
-        looks = F.lit(f"{reason}: {advice(kind)}")
-        text = F.when(digits == epoch.digits, looks).otherwise(text)
+    if declared == "timestamp" or declared in EPOCHS:
+        digits = F.length(F.regexp_extract(F.col("raw")[name], WHOLE_DIGITS, 1))
+        for kind, epoch in EPOCHS.items():
+            looks = F.lit(f"{reason}: {advice(kind)}")
+            text = F.when(digits == epoch.digits, looks).otherwise(text)
     if name in source.zones and source.long_forms[name].ambiguous == "reject":
-        text = F.when(_occurs_twice(name), f"{AMBIGUOUS_TIME}{name}").otherwise(text)
+        text = F.when(occurs_twice(name), f"{AMBIGUOUS_TIME}{name}").otherwise(text)
     return text
 
 

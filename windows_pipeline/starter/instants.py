@@ -1,7 +1,8 @@
-"""Reads columns of text as instants by DuckDB: ISO 8601 times, and numbers since 1970."""
+"""Reads columns of text as instants by DuckDB: times in ISO 8601, and numbers since 1970."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import duckdb
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.epochs import EPOCHS
+from windows_pipeline.text.forms import TextForm
 
 _SECOND_US = 1_000_000
 _FIRST, _END = np.datetime64("0001-01-01", "us"), np.datetime64("9999-12-31T23:59:59.999999", "us")
@@ -37,6 +39,25 @@ def evaluated(texts: pa.StringArray, **expressions: str) -> pa.Table:
     with connected() as database:
         database.register("texts", pa.table({"v": pa.array(texts, pa.string())}))
         return database.sql(f"SELECT {columns} FROM texts").to_arrow_table()  # noqa: S608
+
+
+def literal(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def written(form: TextForm, text: str = "v") -> str:
+    """The expression of DuckDB for a text of a form, as types read it; null for other texts.
+
+    Args:
+        form: The form.
+        text: The column of texts.
+    """
+    sql = text
+    for found, by in form.replaced:
+        groups = re.sub(r"\$(\d)", r"\\\1", by)
+        sql = f"regexp_replace({sql}, {literal(found)}, {literal(groups)}, 'g')"
+    return f"CASE WHEN regexp_matches({text}, {literal(form.pattern)}) THEN {sql} END"
 
 
 def micros_of(kind: str, text: str = "v") -> str:

@@ -29,7 +29,12 @@ from windows_pipeline.starter.roles import (
     guess_value,
 )
 from windows_pipeline.starter.sample import Verdict, read_sample
-from windows_pipeline.starter.types import SHARE_THAT_FITS, SampleColumn, guess_type
+from windows_pipeline.starter.types import (
+    SHARE_THAT_FITS,
+    SampleColumn,
+    guess_type,
+    with_common_signs,
+)
 from windows_pipeline.text.instants import EPOCH_DAY
 from windows_pipeline.text.locations import resolve
 from windows_pipeline.text.problems import listed, nearest
@@ -92,10 +97,12 @@ class NewPipeline:
         self._path = self._free_path(settings.landing)
         self.folder = Path(resolve(self._path, settings.landing))
         self.sample = read_sample(self.files)
-        self.columns = {
-            column: guess_type(column, texts, self.sample.natives.get(column))
-            for column, texts in self.sample.columns.items()
-        }
+        self.columns = with_common_signs(
+            {
+                column: guess_type(column, texts, self.sample.natives.get(column))
+                for column, texts in self.sample.columns.items()
+            }
+        )
         self.left_out: dict[str, str] = {}
         self._landed: Path | None = None
 
@@ -269,7 +276,7 @@ class NewPipeline:
         column = self.columns[self._arrival_column]
         # A time after tomorrow is a mistake, for which a run rejects the record.
         end_us = ((datetime.now(UTC).date() - EPOCH_DAY).days + 2) * _DAY_US
-        latest = self.sample.latest_us(column.name, column.type, column.zone, end_us)
+        latest = self.sample.latest_us(column, end_us)
         if latest is None:
             raise ValueError(
                 f"--from {self.files.root}: some record must have a time in {column.name!r} that "
@@ -298,9 +305,7 @@ class NewPipeline:
     def _source(self) -> dict[str, Any]:
         """The source, as the pipeline's file declares it."""
         columns = {
-            name: {"type": column.type} | ({"zone": column.zone} if column.zone else {})
-            for name, column in self._declared().items()
-            if column.has_values
+            name: column.declared for name, column in self._declared().items() if column.has_values
         }
         form = {"delimiter": self.sample.delimiter} if self.files.format == "csv" else {}
         format_ = self.files.format

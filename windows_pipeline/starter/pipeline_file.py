@@ -6,6 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -216,8 +217,12 @@ def _columns(columns: Mapping[str, SampleColumn], left_out: Mapping[str, str]) -
 
 
 def _declared(column: SampleColumn) -> str:
-    is_plain = column.zone is None
-    return column.type if is_plain else f"{{type: {column.type}, zone: {column.zone}}}"
+    """The column as a line of the file declares it."""
+    fields = column.declared
+    if len(fields) == 1:
+        return column.type
+    signs = {name: json.dumps(text) for name, text in column.form.items()}
+    return f"{{{', '.join(f'{name}: {text}' for name, text in (fields | signs).items())}}}"
 
 
 def _column_note(column: SampleColumn) -> str:
@@ -226,7 +231,8 @@ def _column_note(column: SampleColumn) -> str:
     if column.zone is not None:
         return f"{example}; a time that occurs twice is the first; or ambiguous: later, reject"
     if column.is_local:
-        return f"{example}, read as UTC; if local: {{type: timestamp, zone: Europe/Berlin}}"
+        local = _declared(replace(column, zone="Europe/Berlin"))
+        return f"{example}, read as UTC; if local: {local}"
     return example
 
 

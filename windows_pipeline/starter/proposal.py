@@ -169,7 +169,7 @@ def sample_windows(
 def _numbers(column: SampleColumn) -> pa.Array:
     """The values as doubles; null where a value is no finite number."""
     number = "CASE WHEN isfinite(try_cast(v AS DOUBLE)) THEN try_cast(v AS DOUBLE) END"
-    return evaluated(column.texts, number=number).column("number").combine_chunks()
+    return evaluated(column.plain, number=number).column("number").combine_chunks()
 
 
 def _is_regular(gaps_ms: np.ndarray) -> bool:

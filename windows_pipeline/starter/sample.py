@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.starter.files import COMPRESSED, SampleFiles
-from windows_pipeline.starter.instants import connected, micros_of
+from windows_pipeline.starter.instants import connected, literal, micros_of, written
+from windows_pipeline.starter.types import SampleColumn
 from windows_pipeline.text.instants import EPOCH_DAY
 
 MOST_RECORDS = 200_000
@@ -68,17 +69,18 @@ class Sample:
         """How many records were read."""
         return len(self.day)
 
-    def latest_us(self, name: str, kind: str, zone: str | None, before_us: int) -> int | None:
+    def latest_us(self, column: SampleColumn, before_us: int) -> int | None:
         """Returns the largest time of a column in all records, in microseconds since 1970.
 
         Args:
-            name: The column.
-            kind: Its type.
-            zone: The zone of its times that name no offset; None for UTC.
+            column: The column, of a time's type.
             before_us: Times from here on are ignored.
         """
-        times = f"SELECT {micros_of(kind, f'c{[*self.columns].index(name)}')} AS us"
-        with connected(zone or "UTC") as database:
+        text = f"c{[*self.columns].index(column.name)}"
+        if column.text_form is not None:
+            text = f"({written(column.text_form, text)})"
+        times = f"SELECT {micros_of(column.type, text)} AS us"
+        with connected(column.zone or "UTC") as database:
             found = database.execute(
                 f"SELECT max(us) FROM ({times} FROM ({self.records})) WHERE us < {before_us}"  # noqa: S608
             ).fetchall()
@@ -156,14 +158,14 @@ def _csv_query(database: duckdb.DuckDBPyConnection, files: SampleFiles) -> _Quer
         return _NOTHING
     for file in filled:
         _require_header(files, file)
-    first = _literal(glob.escape(str(filled[0])))
+    first = literal(glob.escape(str(filled[0])))
     form = "ignore_errors = true"
     delimiter, quote, has_header, count = database.execute(
         f"SELECT Delimiter, Quote, HasHeader, len(Columns) FROM sniff_csv({first}, {form})"  # noqa: S608
     ).fetchall()[0]
     columns = ", ".join(f"c{number}: 'VARCHAR'" for number in range(count))
     form += (
-        f", delim = {_literal(delimiter)}, quote = {_literal(quote.replace('(empty)', ''))}, "
+        f", delim = {literal(delimiter)}, quote = {literal(quote.replace('(empty)', ''))}, "
         f"auto_detect = false, columns = {{{columns}}}"
     )
     header = database.execute(f"FROM read_csv({first}, header = false, {form}) LIMIT 1").fetchall()
@@ -173,7 +175,7 @@ def _csv_query(database: duckdb.DuckDBPyConnection, files: SampleFiles) -> _Quer
             f"--from {files.root}: the first line must name the columns, and it is "
             f"{delimiter.join(names)[:80]!r}; write a line with the names in front"
         )
-    text = f"FROM read_csv({_paths(filled)}, header = true, filename = {_literal(_FILE)}, {form})"
+    text = f"FROM read_csv({_paths(filled)}, header = true, filename = {literal(_FILE)}, {form})"
     return _Query(text, names, {}, delimiter)
 
 
@@ -212,7 +214,7 @@ def _json_query(database: duckdb.DuckDBPyConnection, files: SampleFiles) -> _Que
     """Returns the query of the fields of JSON objects; other lines are left out."""
     objects = (
         f"FROM read_ndjson_objects({_paths(files.files)}, ignore_errors = true, "
-        f"filename = {_literal(_FILE)}) WHERE json_type(json) = 'OBJECT'"
+        f"filename = {literal(_FILE)}) WHERE json_type(json) = 'OBJECT'"
     )
     numbered = f"SELECT json_keys(json) AS names, row_number() OVER () AS line {objects}"
     found = database.execute(
@@ -223,16 +225,14 @@ def _json_query(database: duckdb.DuckDBPyConnection, files: SampleFiles) -> _Que
         return _NOTHING
     _require_few_columns(files, len(names) - 1)
     fields = ", ".join(
-        f"json_extract_string(json, {_literal(_pointer(name))}) AS c{number}"
+        f"json_extract_string(json, {literal(_pointer(name))}) AS c{number}"
         for number, name in enumerate(names)
     )
     return _Query(f"SELECT {fields}, {_quoted(_FILE)} {objects}", names, {})
 
 
 def _parquet_query(database: duckdb.DuckDBPyConnection, files: SampleFiles) -> _Query:
-    rows = (
-        f"read_parquet({_paths(files.files)}, union_by_name = true, filename = {_literal(_FILE)})"
-    )
+    rows = f"read_parquet({_paths(files.files)}, union_by_name = true, filename = {literal(_FILE)})"
     described = database.execute(f"DESCRIBE FROM {rows}").fetchall()
     types = {name: kind for name, kind, *_ in described if name != _FILE}
     _require_few_columns(files, len(types) - 1)
@@ -260,16 +260,12 @@ def _days(files: SampleFiles, paths: pa.ChunkedArray) -> np.ndarray:
 
 
 def _paths(files: Sequence[Path]) -> str:
-    return f"[{', '.join(_literal(glob.escape(str(file))) for file in files)}]"
+    return f"[{', '.join(literal(glob.escape(str(file))) for file in files)}]"
 
 
 def _pointer(name: str) -> str:
     """The JSON pointer of a field."""
     return "/" + name.replace("~", "~0").replace("/", "~1")
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _quoted(name: str) -> str:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.epochs import EPOCHS
-from windows_pipeline.starter.instants import evaluated, instants, is_local
+from windows_pipeline.starter.instants import (
+    evaluated,
+    instants,
+    is_local,
+    literal,
+    written,
+)
 from windows_pipeline.starter.names import is_identifier, is_money, is_time
+from windows_pipeline.text.forms import TextForm, number_form, time_form
 
 _IS_NUMBER = "isfinite(try_cast(v AS DOUBLE))"
 _LOOKS = {
@@ -24,19 +33,34 @@ _LOOKS = {
     "has_power": f"bool_or(contains(lower(v), 'e')) FILTER ({_IS_NUMBER})",
     "whole": f"max(length(ltrim(split_part(trim(v), '.', 1), '+-'))) FILTER ({_IS_NUMBER})",
     "after": f"max(length(split_part(trim(v), '.', 2))) FILTER ({_IS_NUMBER})",
-    "as_time": "count(try_strptime(trim(v), ['%d.%m.%Y %H:%M:%S', '%d.%m.%Y %H:%M', '%d.%m.%Y', "
-    "'%d/%m/%Y %H:%M:%S', '%d/%m/%Y %H:%M', '%d/%m/%Y', "
-    "'%m/%d/%Y %H:%M:%S', '%m/%d/%Y %H:%M', '%m/%d/%Y']))",
-    "as_comma": r"count_if(regexp_matches(v, '^\s*[+-]?\d+,\d+\s*$'))",
 }
 """What DuckDB finds in texts `v`: how many fit a type, and the most digits of a number."""
-_NOTES = {
-    "as_time": "looks like a time, and a run reads ISO 8601 only: write it as 2026-10-24T00:00:00",
-    "as_comma": "looks like a number with a decimal comma, which a run reads as text: write a "
-    "point, or declare a column "
-    "{{type: double, as: \"cast(replace({name}, ',', '.') as double)\"}}",
+_TIME = re.compile(
+    r"(?:(?P<year>\d{4})|\d\d?)(?P<sign>[./-])\d\d?(?P=sign)(?(year)\d\d?|\d{4})"
+    r"(?P<time>(?P<blank>[ T])\d\d?:\d\d(?P<second>:\d\d(?:(?P<point>[.,])\d{1,6})?)?"
+    r"(?P<half> ?[AaPp][Mm])?)?"
+)
+"""A time in another form than ISO 8601, of which the first value of a column is an example."""
+_SIGNS = ((",", ""), (".", " "), (".", "'"), (",", "."), (",", " "), (",", "'"), (".", ","))
+"""Signs of numbers: before the digits after the point, and between thousands."""
+_OF_SIGNS = {
+    signs: f"nullif(regexp_matches(v, {literal(number_form(*signs).pattern)}), false)"
+    for signs in _SIGNS
 }
-"""Notes on forms of times and numbers that DuckDB reads and a run does not."""
+_OF_POINTS = {
+    "pointed": "nullif(contains(v, '.'), false)",
+    "grouped": r"nullif(regexp_matches(v, '^\s*[+-]?\d{1,3}(\.\d{3})+\s*$'), false)",
+}
+"""What is null where a number has other signs, no point, or no points before three digits alone."""
+_TWO_TIMES = (
+    "looks like a time, and its values fit {} as well as {}: take a sample with a day after the "
+    "12th, or declare the format in the file"
+)
+_TWO_NUMBERS = (
+    "looks like a number, and its commas may be decimal or stand between thousands: declare "
+    '{type: double, decimal: ","} or {type: bigint, thousands: ","} in the file'
+)
+Named = TypeVar("Named")
 NUMBERS = ("bigint", "double")
 _MONEY_DIGITS, _MONEY_PLACES = 18, 4
 _DOUBLE_DIGITS = 15
@@ -58,7 +82,10 @@ class SampleColumn:
         texts: The values.
         times: The values as `datetime64[us]`, NaT for none, if the type is a time's.
         zone: The zone of timestamps that name no offset; None for UTC.
-        note: What a text looks like that a run reads as text only, and the fix.
+        form: The form of texts of times and numbers, as the file declares it: `format`, or
+            `decimal` and `thousands`; empty for the forms that types have.
+        plain: The values as types read them; None for the values themselves.
+        note: What a text looks like that may be read in two ways, and the fix.
     """
 
     name: str
@@ -66,7 +93,25 @@ class SampleColumn:
     texts: pa.StringArray
     times: np.ndarray | None = None
     zone: str | None = None
+    form: Mapping[str, str] = field(default_factory=dict)
+    plain: pa.StringArray = None
     note: str = ""
+
+    def __post_init__(self) -> None:
+        """Writes the values as types read them."""
+        if self.plain is None:
+            object.__setattr__(self, "plain", self.texts)
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """The column's fields in a pipeline's file."""
+        zone = {} if self.zone is None else {"zone": self.zone}
+        return {"type": self.type, **self.form, **zone}
+
+    @property
+    def text_form(self) -> TextForm | None:
+        """The form of its texts; None for the forms that types have."""
+        return _text_form(self.form) if self.form else None
 
     @property
     def example(self) -> str:
@@ -79,12 +124,14 @@ class SampleColumn:
         """Whether it has timestamps that name no offset."""
         if self.type != "timestamp":
             return False
-        return bool((is_local(self.texts) & ~np.isnat(self.known_times)).any())
+        return bool((is_local(self.plain) & ~np.isnat(self.known_times)).any())
 
     @property
     def described_type(self) -> str:
-        """The type; of times that name no offset with the zone in which they are read."""
-        return f"{self.type}, {self.zone or 'as UTC'}" if self.is_local else self.type
+        """The type with its form; of times that name no offset, the zone in which they are read."""
+        form = [f"{name} {text!r}" for name, text in self.form.items()]
+        zone = [self.zone or "as UTC"] if self.is_local else []
+        return ", ".join((self.type, *form, *zone))
 
     @property
     def is_number(self) -> bool:
@@ -108,10 +155,18 @@ class SampleColumn:
         return self.times
 
     def as_type(self, kind: str, zone: str | None = None) -> SampleColumn:
-        """Returns the column with another type, and the zone of its times."""
+        """Returns the column with another type, and the zone of its times; a text has no form."""
+        if kind == "string":
+            return SampleColumn(self.name, kind, self.texts)
         has_times = kind in ("timestamp", "date", *EPOCHS)
-        times = instants(self.texts, kind, zone) if has_times else None
+        times = instants(self.plain, kind, zone) if has_times else None
         return replace(self, type=kind, times=times, zone=zone)
+
+    def in_form(self, form: Mapping[str, str]) -> SampleColumn:
+        """Returns the column with texts of a form."""
+        sql = written(_text_form(form))
+        (plain,) = evaluated(self.texts, plain=sql).columns
+        return replace(self, form=form, plain=plain.combine_chunks())
 
 
 def guess_type(name: str, texts: pa.StringArray, native: str | None = None) -> SampleColumn:
@@ -134,8 +189,88 @@ def guess_type(name: str, texts: pa.StringArray, native: str | None = None) -> S
             return found
     if native is not None:
         return column.as_type(native)
-    notes = (note.format(name=name) for form, note in _NOTES.items() if looks[form] >= enough)
-    return replace(column, note=next(notes, "") if count else "")
+    return _in_a_form(column, enough) if count else column
+
+
+def _text_form(form: Mapping[str, str]) -> TextForm:
+    if "format" in form:
+        return time_form(form["format"])
+    return number_form(form.get("decimal", "."), form.get("thousands", ""))
+
+
+def _in_a_form(column: SampleColumn, enough: int) -> SampleColumn:
+    """Returns a column of times or numbers in another form than types have, if it is one.
+
+    Where two forms fit that mean different values, the column is text, with a note.
+    """
+    fitting = []
+    for form in _formats(column.example.strip()):
+        found = column.in_form({"format": form}).as_type("timestamp" if "m" in form else "date")
+        if np.count_nonzero(~np.isnat(found.known_times)) >= enough:
+            fitting.append((form, found))
+    if fitting:
+        first, found = fitting[0]
+        other = next((form for form, _ in fitting if form[0] != first[0]), None)
+        return found if other is None else replace(column, note=_TWO_TIMES.format(first, other))
+    signs = [each for each, count in _counts(column, _OF_SIGNS).items() if count >= enough]
+    if {each[0] for each in signs if "," in each} == {",", "."}:
+        return replace(column, note=_TWO_NUMBERS)
+    return _with_signs(column, *signs[0], enough) if signs else column
+
+
+def _with_signs(column: SampleColumn, decimal: str, thousands: str, enough: int) -> SampleColumn:
+    """Returns a column of numbers with these signs; the column itself if they are no numbers."""
+    form = {"decimal": decimal} if decimal != "." else {}
+    found = column.in_form(form | ({"thousands": thousands} if thousands else {}))
+    (looks,) = evaluated(found.plain, **_LOOKS).to_pylist()
+    numbers = (each for each, fits in _types(found, looks) if each.is_number and fits >= enough)
+    return next(numbers, column)
+
+
+def with_common_signs(columns: Mapping[str, SampleColumn]) -> dict[str, SampleColumn]:
+    """Returns columns in which a point is no decimal one where other columns have decimal commas.
+
+    The number 1.234 of such a sample is 1234, if no number of its column speaks against it.
+    """
+    if not any("decimal" in column.form for column in columns.values()):
+        return dict(columns)
+    found = dict(columns)
+    for name, column in columns.items():
+        if column.is_number and not column.form:
+            pointed, grouped = _counts(column, _OF_POINTS).values()
+            if pointed == grouped > 0:
+                found[name] = _with_signs(column, ",", ".", grouped)
+    return found
+
+
+def _counts(column: SampleColumn, expressions: Mapping[Named, str]) -> dict[Named, int]:
+    """How many values each expression has that are not null."""
+    counted = {f"n{n}": f"count({sql})" for n, sql in enumerate(expressions.values())}
+    (found,) = evaluated(column.texts, **counted).to_pylist()
+    return dict(zip(expressions, found.values(), strict=True))
+
+
+def _formats(example: str) -> Iterator[str]:
+    """The formats of times that an example may have, those with two digits of each part first."""
+    found = _TIME.fullmatch(example)
+    if found is None:
+        return
+    sign = found["sign"]
+    for day, month, hour in (("dd", "MM", "HH"), ("d", "M", "H")):
+        time = ""
+        if found["time"]:
+            half = " a" if (found["half"] or "").startswith(" ") else "a" if found["half"] else ""
+            blank = "'T'" if found["blank"] == "T" else " "
+            time = f"{blank}{hour.lower() if half else hour}:mm"
+            time += ":ss" if found["second"] else ""
+            time += f"{found['point']}SSSSSS" if found["point"] else ""
+            time += half
+        if found["year"]:
+            yield f"yyyy{sign}{month}{sign}{day}{time}"
+            continue
+        yield f"{day}{sign}{month}{sign}yyyy{time}"
+        if sign != ".":
+            yield f"{month}{sign}{day}{sign}yyyy{time}"
 
 
 _Candidates = Iterator[tuple[SampleColumn, int]]

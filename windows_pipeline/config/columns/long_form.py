@@ -19,9 +19,10 @@ from pydantic import (
 
 from windows_pipeline.alerts.rule_sql import RuleError, ValueSql, columns_read, compile_column
 from windows_pipeline.config.columns.json_path import Path, parse_path, path_text
-from windows_pipeline.config.fields import ColumnType, Day, Text, Zone
+from windows_pipeline.config.fields import ColumnType, Day, Text, TimeFormat, Zone
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.epochs import EPOCHS
+from windows_pipeline.text.forms import TextForm, number_form, time_form
 from windows_pipeline.text.problems import Problem
 
 
@@ -52,8 +53,12 @@ class SourceColumn(Strict):
     Attributes:
         type: The type of its values.
         expression: SQL over other columns, of which the value is computed. None for a column that
-            records hold.
+            records hold. With `format`, `decimal`, `thousands` or `zone` it gives the text to read.
         path: Where records hold the value. None for the column's own name.
+        format: The form of texts of times, in Spark's letters, such as `dd.MM.yyyy HH:mm:ss`. None
+            for ISO 8601.
+        decimal: The sign before the digits after the point in texts of numbers. None for a point.
+        thousands: The sign between thousands in texts of numbers. None for none.
         zone: The time zone of texts that name none. None for UTC.
         ambiguous: What a local time of the zone means that occurs twice, as clocks are put back:
             the `first` or the `later` of the two instants, or `reject` to reject the record. None
@@ -67,6 +72,9 @@ class SourceColumn(Strict):
     type: ColumnType
     expression: Text | None = Field(default=None, alias="as")
     path: _PathText | None = Field(default=None, alias="from")
+    format: TimeFormat | None = None
+    decimal: Literal[","] | None = None
+    thousands: Literal[".", ",", " ", "'"] | None = None
     zone: Zone | None = None
     ambiguous: Literal["first", "later", "reject"] | None = None
     since: Day | None = None
@@ -75,6 +83,20 @@ class SourceColumn(Strict):
     def _canonical_ambiguous(self, written: str | None) -> str | None:
         """The same text whether the file writes the default or leaves it out."""
         return "first" if self.zone is not None and written is None else written
+
+    @property
+    def text_form(self) -> TextForm | None:
+        """The form of its texts; None for the forms that types have."""
+        if self.format is not None:
+            return time_form(self.format)
+        if self.decimal is None and self.thousands is None:
+            return None
+        return number_form(self.decimal or ".", self.thousands or "")
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether it says how texts are read."""
+        return self.text_form is not None or self.zone is not None
 
 
 def _short_if_plain(column: SourceColumn) -> SourceColumn | str:
@@ -104,12 +126,14 @@ class Derived(NamedTuple):
         text: Its expression.
         inputs: The columns from which it is computed, derived ones among them, in declared order.
         type: Its declared type.
+        gives_text: Whether the expression gives a text, which is read as a text of records is.
         readable: The columns that its expression may read, with their types in tables.
     """
 
     text: str
     inputs: tuple[str, ...]
     type: str
+    gives_text: bool
     readable: Mapping[str, str]
 
     def sql(self, table: str) -> ValueSql:
@@ -118,7 +142,8 @@ class Derived(NamedTuple):
         Raises:
             RuleError: The expression is wrong.
         """
-        return compile_column(self.text, self.readable, self.type, table)
+        wanted = None if self.gives_text else self.type
+        return compile_column(self.text, self.readable, wanted, table)
 
 
 def type_of(column: str | SourceColumn) -> str:
@@ -152,13 +177,14 @@ def derived_columns(columns: Mapping[str, str | SourceColumn]) -> dict[str, Deri
         RuleError: An expression cannot be parsed.
     """
     found: dict[str, Derived] = {}
-    derived = expressions(columns)
+    derived, forms = expressions(columns), long_forms(columns)
     readable = {name: table_type(column) for name, column in columns.items() if name not in derived}
     for name, text in derived.items():
         read = columns_read(text)
         of_derived = {column for other in read & found.keys() for column in found[other].inputs}
         inputs = tuple(column for column in columns if column in read | of_derived)
-        found[name] = Derived(text, inputs, type_of(columns[name]), dict(readable))
+        column = forms[name]
+        found[name] = Derived(text, inputs, column.type, column.reads_text, dict(readable))
         readable[name] = table_type(columns[name])
     return found
 
@@ -185,6 +211,15 @@ def column_problems(
     yield from _expression_problems(columns)
 
 
+_OF_TYPES = {
+    "zone": ("timestamp",),
+    "format": ("timestamp", "date"),
+    "decimal": ("double", "decimal", "bigint"),
+    "thousands": ("double", "decimal", "bigint"),
+}
+"""The types of the columns that may have a field."""
+
+
 def _misplaced(column: SourceColumn, file_format: str) -> Iterator[tuple[str, str, str]]:
     """The fields that do not fit the column's other fields, with value, reason and fix."""
     if column.path is not None and column.expression is not None:
@@ -195,12 +230,14 @@ def _misplaced(column: SourceColumn, file_format: str) -> Iterator[tuple[str, st
     elif column.path is not None and file_format == "csv":
         text = "must be left out with format: csv: its records have no fields within fields"
         yield "from", path_text(column.path), f"{text}; name the column as the header does"
-    if column.zone is not None and column.expression is not None:
-        text = "must be left out of a column with 'as': its value is an instant already"
-        yield "zone", column.zone, f"{text}; remove zone"
-    elif column.zone is not None and column.type != "timestamp":
-        text = f"fits a column of type timestamp, and this one is {column.type}"
-        yield "zone", column.zone, f"{text}; remove zone, or declare timestamp"
+    for field, kinds in _OF_TYPES.items():
+        value = getattr(column, field)
+        if value is not None and column.type.partition("(")[0] not in kinds:
+            text = f"fits a column of type {' or '.join(kinds)}, and this one is {column.type}"
+            yield field, value, f"{text}; remove {field}, or declare {kinds[0]}"
+        elif field == "thousands" and value == (column.decimal or "."):
+            fix = "add decimal: ','" if value == "." else "write another one"
+            yield field, value, f"is the decimal sign, too; {fix}"
     if column.ambiguous is not None and column.zone is None:
         text = "must be left out without a zone: no time in UTC occurs twice"
         yield "ambiguous", column.ambiguous, f"{text}; remove it, or name the zone of the times"
