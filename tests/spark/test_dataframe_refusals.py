@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
-from pyspark.errors import SparkRuntimeException
+from pyspark.errors import AnalysisException, SparkRuntimeException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -28,6 +33,7 @@ from windows_pipeline.engine.windows import until_window_closes
 from windows_pipeline.flip11 import SlideRows
 from windows_pipeline.windows import WindowSpec
 
+MS = {"ms": [4711]}
 TEN_MS = SlidingWindows.of_time_difference_and_grace("10 ms", "0 ms")
 
 
@@ -152,6 +158,85 @@ def test_what_is_no_argument_is_named(
         ask(timed(events))
 
 
+@pytest.mark.parametrize(
+    ("table", "kind", "fix", "fixed"),
+    [
+        (pd.DataFrame(MS), "a pandas DataFrame", "events", pd.DataFrame(MS)),
+        (pa.table(MS), "a pyarrow Table", "events", pa.table(MS)),
+        (pl.DataFrame(MS), "a polars DataFrame", "events.to_arrow()", pl.DataFrame(MS).to_arrow()),
+        (
+            pl.LazyFrame(MS),
+            "a polars LazyFrame",
+            "events.collect().to_arrow()",
+            pl.LazyFrame(MS).collect().to_arrow(),
+        ),
+    ],
+)
+def test_a_table_of_another_library_is_named(
+    spark: SparkSession, table: Any, kind: str, fix: str, fixed: Any
+) -> None:
+    """None of its content is printed, whatever the door; the line that makes it Spark's works."""
+    refusal = (
+        f"events: must be a DataFrame of Spark, but is {kind}; pass spark.createDataFrame({fix})"
+    )
+    doors: list[Callable[[], object]] = [
+        lambda: wp.windowed(table, TEN_MS),
+        lambda: wp.windowed(table, SlideRows.preceding("10 ms")),
+        lambda: wp.windowed(TEN_MS, table),  # type: ignore[call-overload]
+        lambda: wp.windows(TEN_MS, event_time="ms").agg(count())(table),
+        lambda: wp.windows(flip11.Tumble.over("10 ms").on("ms").alias("w")).agg(count())(table),
+    ]
+    for number, door in enumerate(doors):
+        with pytest.raises(ValueError, match="events: must be a DataFrame of Spark") as raised:
+            door()
+        assert str(raised.value).startswith(refusal) != (number == 2)
+        assert "4711" not in str(raised.value)
+    made = spark.createDataFrame(fixed)
+    assert wp.windowed(made, TEN_MS).event_time("ms").agg(count()).count() == 1
+
+
+class Kept(logging.Handler):
+    """Keeps what a logger says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@pytest.fixture
+def logged() -> Iterator[list[str]]:
+    """What PySpark logs of errors of queries: 2,000 characters of JSON each, on standard error."""
+    kept = Kept()
+    names = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+    loggers = [PySparkLogger.getLogger(name) for name in names]
+    for logger in loggers:
+        logger.addHandler(kept)
+    yield kept.messages
+    for logger in loggers:
+        logger.removeHandler(kept)
+
+
+def test_a_refused_column_is_one_error_alone(
+    spark: SparkSession, events: DataFrame, logged: list[str]
+) -> None:
+    """PySpark logs the errors of its own queries, before and after."""
+    with pytest.raises(ValueError, match="did you mean 'name'"):
+        wp.windowed(events, TEN_MS).by("nam").event_time("ms").agg(count())
+    with pytest.raises(ValueError, match="must be an expression over a record"):
+        timed(events).agg(count().where("nam = 1"))
+    with pytest.raises(ValueError, match="there is no window function 'HOP'"):
+        wp.sql(spark, "SELECT HOP(1)")
+    assert logged == []
+    with pytest.raises(AnalysisException):
+        events.select("nam")
+    with pytest.raises(AnalysisException):
+        spark.sql("SELECT HOP(1)")
+    assert len(logged) == 2
+
+
 def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
     """Of each verb that takes records; ambiguous columns, too."""
     hops, trigger = TimeWindows.of_size_with_no_grace("10 ms"), Trigger.at_window_end()
@@ -165,17 +250,18 @@ def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
         "windows_pipeline.flip11, not "
     )
     other = "cogroup: other must be a stream in windows, not "
+    frame = "events: must be a DataFrame of Spark, but is of type "
     mistakes: dict[str, Callable[[], object]] = {
-        "events: must be a DataFrame, not '10 ms'": lambda: wp.windowed(wrong, TEN_MS),
-        "events: must be a DataFrame, not 'ten ms'": lambda: (
+        f"{frame}str; pass one, such as spark.table(": lambda: wp.windowed(wrong, TEN_MS),
+        f"{frame}list; pass one, such as spark.table(": lambda: (
             wp.windows(hops)
             .event_time("ms")
             .agg()(
-                "ten ms"  # type: ignore[arg-type]
+                []  # type: ignore[arg-type]
             )
         ),
         f"{of_windows}'10 ms'; take one": lambda: wp.windowed(events, wrong),
-        f"{other}'10 ms'; pass windowed(": lambda: stream.cogroup(wrong),
+        f"{other}of type str; pass windowed(": lambda: stream.cogroup(wrong),
         "cogroup: the streams must share their windows; the first has TimeWindows(": lambda: (
             stream.cogroup(timed(events))
         ),

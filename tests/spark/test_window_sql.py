@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -220,3 +221,26 @@ def test_a_view_of_a_call_is_refused(spark: SparkSession, events: DataFrame) -> 
     del events
     with pytest.raises(ValueError, match="a view stores its text"):
         wp.sql(spark, f"CREATE TEMPORARY VIEW v AS SELECT * FROM {SLIDING}")  # noqa: S608
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("SELECT * FROM HOP(TABLE ev, DESCRIPTOR(ts), INTERVAL 5 MINUTES, INTERVAL 1 HOUR)", "HOP"),
+        ("SELECT * FROM slide(TABLE(ev), 'ts')", "slide"),
+        ("SELECT * FROM slding_windows(TABLE(ev), time_col => 'ts')", "slding_windows"),
+        ("SELECT key FROM ev GROUP BY TUMBLE(ts, INTERVAL 1 HOUR), key", "TUMBLE"),
+    ],
+)
+def test_a_function_that_is_not_there_lists_those_that_are(
+    spark: SparkSession, query: str, name: str
+) -> None:
+    spark.sql("SELECT 'k' AS key, current_timestamp() AS ts").createOrReplaceTempView("ev")
+    with pytest.raises(ValueError, match="there is no window function") as raised:
+        wp.sql(spark, query)
+    assert f"no window function {name!r}; use one of tumbling_windows, " in str(raised.value)
+
+
+def test_other_errors_of_a_query_are_sparks(spark: SparkSession) -> None:
+    with pytest.raises(AnalysisException, match="nowhere"):
+        wp.sql(spark, "SELECT * FROM nowhere")

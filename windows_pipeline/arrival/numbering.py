@@ -23,6 +23,7 @@ from windows_pipeline.arrival.order import ORDERED_WITHIN
 from windows_pipeline.arrival.watermark import largest
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.numba_jit import compiled
+from windows_pipeline.compat.python_workers import in_workers
 from windows_pipeline.kernels.groups import group_starts
 from windows_pipeline.kernels.order import require_order
 from windows_pipeline.sources.landed_columns import LINE
@@ -88,7 +89,7 @@ def numbered_in_stretches(
     carried = [field for field in records.schema if field.name != LINE]
     schema = T.StructType([*carried, *(T.StructField(name, T.LongType()) for name in added)])
     numbered = partial(_numbered_batches, list(within), list(sorted_by))
-    return records.mapInArrow(numbered, schema)
+    return in_workers(records, numbered, schema)
 
 
 def in_whole_order(cached: DataFrame, *place: Column) -> RangedOrder:

@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregation
 from windows_pipeline.aggregates.aggregation import ColumnOrName
+from windows_pipeline.compat.query_context_log import without_query_context
 
 OnError = Literal["raise", "null"]
 """What an aggregate that can't be computed does (rule G3)."""
@@ -21,16 +22,36 @@ NO_KEYS = (T.ArrayType, T.MapType, T.VariantType, T.NullType, T.CalendarInterval
 _SORTS_IN_ARROW = "numbers, strings, booleans, binary, dates, timestamps and structs of these"
 
 
+def require_frame(events: DataFrame) -> None:
+    """Requires a DataFrame of Spark; the error has nothing of another table's content.
+
+    Raises:
+        ValueError: `events` is no DataFrame of Spark.
+    """
+    if isinstance(events, DataFrame):
+        return
+    library, name = type(events).__module__.partition(".")[0], type(events).__name__
+    whole = "events.collect()" if name == "LazyFrame" else "events"
+    frames = {
+        "pandas": "spark.createDataFrame(events)",
+        "polars": f"spark.createDataFrame({whole}.to_arrow())",
+        "pyarrow": "spark.createDataFrame(events)",
+    }
+    known = f"a {library} {name}" if library in frames else f"of type {name}"
+    raise ValueError(
+        f"events: must be a DataFrame of Spark, but is {known}; pass "
+        f"{frames.get(library, 'one, such as spark.table(...)')}, where spark is the session: "
+        "SparkSession.builder.getOrCreate()"
+    )
+
+
 def require_bounded(events: DataFrame) -> None:
     """Requires a batch DataFrame: a streaming DataFrame never ends (rule F3).
 
     Raises:
-        ValueError: `events` is no DataFrame, or is a streaming DataFrame.
+        ValueError: `events` is no DataFrame of Spark, or is a streaming DataFrame.
     """
-    if not isinstance(events, DataFrame):
-        raise ValueError(
-            f"events: must be a DataFrame, not {events!r}; pass one, such as spark.table(...)"
-        )
+    require_frame(events)
     if events.isStreaming:
         raise ValueError(
             "events: must be a batch DataFrame, but is a streaming DataFrame, which never ends; "
@@ -81,7 +102,8 @@ def require_column(events: DataFrame, argument: str, name: str) -> T.DataType:
             f"{argument}: must be a column's name, not {name!r}; pass its name as text"
         )
     try:
-        found = list(events.select(name).schema)
+        with without_query_context():
+            found = list(events.select(name).schema)
     except AnalysisException:
         found = []
     if len(found) != 1:
@@ -162,9 +184,10 @@ def _require_expression(events: DataFrame, argument: str, expression: ColumnOrNa
         ValueError: Spark cannot evaluate the expression over one record.
     """
     try:
-        column = column_of(events, expression)
-        # The other columns make Spark refuse an aggregate over all records.
-        return events.select("*", column).schema[-1].dataType
+        with without_query_context():
+            column = column_of(events, expression)
+            # The other columns make Spark refuse an aggregate over all records.
+            return events.select("*", column).schema[-1].dataType
     except AnalysisException as error:
         reason = str(error).split("\n", 1)[0]
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import overload
 
 from pyspark.sql import DataFrame
 
-from windows_pipeline.dataframe.arguments import require_bounded
+from windows_pipeline.dataframe.arguments import require_bounded, require_frame
 from windows_pipeline.dataframe.groups import GroupPlan, GroupWindowed
 from windows_pipeline.dataframe.results import Result, ResultOf, Transform, applied_to, not_applied
 from windows_pipeline.dataframe.rows import RowPlan, RowWindowed, require_no_stream
@@ -42,9 +42,10 @@ def windowed(
         A builder with the verbs of these windows; its last verb returns a DataFrame.
 
     Raises:
-        ValueError: `events` is no DataFrame or is a stream (rule F3), or `windows` is no window
-            specification.
+        ValueError: `events` is no DataFrame of Spark, or is a stream (rule F3), or `windows` is no
+            window specification.
     """
+    require_frame(events)
     builder = _builder(windows, applied_to(events))
     if isinstance(builder, RowWindowed):
         require_no_stream(events, [builder.plan.window])

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates.lists import collect_list
+from windows_pipeline.compat.python_workers import in_workers
 from windows_pipeline.dataframe.arguments import require_column
 from windows_pipeline.dataframe.inputs import (
     ARRIVAL_COLUMNS,
@@ -142,7 +143,7 @@ def processed(
     content |= {each.name: each.result_column for each in stream_input.engine_aggregates}
     found = _fired(windows, trigger, stream_input, input_ends=input_ends)
     kernel = FunctionKernel(function, stream_input.keys, content)
-    return found.mapInArrow(kernel, function.schema)
+    return in_workers(found, kernel, function.schema)
 
 
 def _fired(

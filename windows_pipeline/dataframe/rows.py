@@ -15,7 +15,7 @@ from windows_pipeline.dataframe.arguments import (
     OnError,
     refuse_verb,
     require_aggregates,
-    require_bounded,
+    require_frame,
     require_names,
     require_on_error,
 )
@@ -266,8 +266,8 @@ def require_no_stream(events: DataFrame, windows: Sequence[RowWindow]) -> None:
     Raises:
         ValueError: `events` is no DataFrame, or is a streaming DataFrame.
     """
-    if not isinstance(events, DataFrame) or not events.isStreaming:
-        require_bounded(events)
+    require_frame(events)
+    if not events.isStreaming:
         return
     for window in windows:
         if window.never_ends:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from sqlglot import TokenType
@@ -17,8 +19,9 @@ from sqlglot import TokenType
 from windows_pipeline.aggregates import Aggregation, parse_aggregate, split_arguments
 from windows_pipeline.aggregates.aggregation import aggregation_of
 from windows_pipeline.aggregates.counts import count
+from windows_pipeline.compat.query_context_log import without_query_context
 from windows_pipeline.dataframe.builder import windowed
-from windows_pipeline.dataframe.names import quoted, require_once, split_name
+from windows_pipeline.dataframe.names import quoted, require_once, split_name, unquoted
 from windows_pipeline.dataframe.sql_calls import Value, WindowCall, tokens_of, window_calls
 from windows_pipeline.dataframe.windowed import Windowed
 from windows_pipeline.text.limits import require_short
@@ -36,6 +39,9 @@ _QUERIES = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES)
 _NAME = re.compile(r"\w+")
 _COUNT_ALL = re.compile(r"\s*count\s*\(\s*\*\s*\)\s*", re.IGNORECASE)
 _COUNT_WINDOWS = "count_windows"
+
+_OTHERS = {"CUMULATE", "HOP", "SESSION", "SLIDE", "TUMBLE"}
+"""Functions of windows in other engines' SQL."""
 
 Arguments = dict[str, Value]
 
@@ -140,8 +146,6 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
             "query: a view stores its text, and Spark does not know window functions in it; use "
             "sql(spark, 'SELECT ...').createOrReplaceTempView(...)"
         )
-    if not calls:
-        return spark.sql(query)
     frames: dict[str, Any] = {
         f"windows_{index}": _windows(spark, call) for index, call in enumerate(calls)
     }
@@ -151,7 +155,34 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     text, *others = [each.replace("{", "{{").replace("}", "}}") for each in between]
     for name, other in zip(frames, others, strict=True):
         text += f"{{{name}}}{other}"
-    return spark.sql(text, **frames)
+    try:
+        with without_query_context():
+            # Without windows the text is as it was: Spark looks for braces where it has frames.
+            return spark.sql(text, **frames) if frames else spark.sql(query)
+    except AnalysisException as error:
+        unknown = _unknown_windows(query, error)
+        if unknown is None:
+            raise
+        raise ValueError(
+            f"query: there is no window function {unknown!r}; use one of {', '.join(_KINDS)}, as "
+            "in sliding_windows(TABLE(events) PARTITION BY user, time_col => 'ts', ...)"
+        ) from None
+
+
+def _unknown_windows(query: str, error: AnalysisException) -> str | None:
+    """The function of windows that a query calls and nothing has; None if that is not why it fails.
+
+    Spark knows no table function of the name, or does not read the arguments of another engine.
+    """
+    if error.getCondition() == "UNRESOLVABLE_TABLE_VALUED_FUNCTION":
+        return unquoted((error.getMessageParameters() or {})["name"])
+    tokens = tokens_of(query)
+    names = (
+        token.text
+        for token, following in pairwise(tokens)
+        if following.token_type is TokenType.L_PAREN and token.text.upper() in _OTHERS
+    )
+    return next(names, None)
 
 
 def _windows(spark: SparkSession, call: WindowCall) -> DataFrame:

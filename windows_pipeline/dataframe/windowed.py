@@ -114,8 +114,8 @@ class WindowedPlan:
         events = other.result_of(lambda records: records) if isinstance(other, Windowed) else None
         if not isinstance(events, DataFrame):
             raise ValueError(
-                f"cogroup: other must be a stream in windows, not {other!r}; pass "
-                "windowed(events, windows).by('user').event_time('ts')"
+                f"cogroup: other must be a stream in windows, not of type {type(other).__name__}; "
+                "pass windowed(events, windows).by('user').event_time('ts')"
             )
         require_aggregates(aggregates)
         if other.plan.windows != self.windows:

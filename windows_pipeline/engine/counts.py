@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.compat.python_workers import in_workers
 from windows_pipeline.engine.count_kernel import CountKernel
 from windows_pipeline.engine.radix_sort import in_group_order
 from windows_pipeline.windows.count_windows import CountWindows
@@ -58,4 +59,4 @@ def evaluate_counts(
     if with_failed:
         schema.add("failed", T.ArrayType(T.StringType()))
     kernel = CountKernel(computed_days, keys, aggregates, with_failed=with_failed)
-    return in_order.mapInArrow(kernel, schema)
+    return in_workers(in_order, kernel, schema)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.compat.python_workers import in_workers
 from windows_pipeline.engine.radix_sort import in_group_order
 from windows_pipeline.engine.record_shards import ROWS_BEFORE
 from windows_pipeline.engine.row_kernel import (
@@ -98,7 +99,7 @@ def evaluate_rows(
         schema.add("failed", T.ArrayType(T.StringType()))
     for name in (NUMBER, GROUP_ROWS) if with_numbers else ():
         schema.add(name, T.LongType())
-    return in_order.mapInArrow(kernel, schema)
+    return in_workers(in_order, kernel, schema)
 
 
 def _result_schema(

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.compat.python_workers import in_workers
 from windows_pipeline.engine.preaggregation.partial_result import LAST_MS, RECORDS
 from windows_pipeline.engine.radix_sort import in_radix_order
 from windows_pipeline.engine.time_shards import TIME_SHARD, in_time_shards
@@ -96,7 +97,7 @@ def evaluate_windows(
     in_order = in_radix_order(records.select(*dict.fromkeys(needed)), kernel.group)
     groups = [records.schema[name] for name in kernel.result_keys]
     schema = _kernel_schema(groups, of_slices or records.schema, aggregates, kernel)
-    found = in_order.mapInArrow(kernel, schema)
+    found = in_workers(in_order, kernel, schema)
     whole = _with_derived_columns(found, computed_days, kernel)
     return _each_window(whole) if kernel.with_runs else whole
 
@@ -129,7 +130,7 @@ def late(
     schema = T.StructType([*records.schema.fields, T.StructField("reason", T.StringType())])
     in_shards = TIME_SHARD in records.columns
     kernel = LateKernel(computed_days, keys, arrival, shard_ms=shard_ms, in_shards=in_shards)
-    found = in_radix_order(records, kernel.group).mapInArrow(kernel, schema)
+    found = in_workers(in_radix_order(records, kernel.group), kernel, schema)
     return found.drop(TIME_SHARD)
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import FUNCTIONS, Aggregate
+from windows_pipeline.compat.python_workers import in_workers
 from windows_pipeline.config import BoundAggregates, Source, Windows
 from windows_pipeline.engine.firings.process import RECORDS, FunctionKernel
 from windows_pipeline.windows.firing.window_function import WindowFunction
@@ -86,7 +87,7 @@ class FiringFunction:
         schema.add(FunctionKernel.ROW_NUMBER, T.LongType())
         for name, kind in process.columns.items():
             schema.add(name, T.DataType.fromDDL(kind))
-        return needed.mapInArrow(kernel, schema)
+        return in_workers(needed, kernel, schema)
 
     def _key_parts(self) -> list[Column]:
         key = F.col("key")

@@ -20,6 +20,7 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from windows_pipeline.compat.python_workers import in_workers
 from windows_pipeline.sources.bad_files import unreadable
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 
@@ -127,7 +128,7 @@ def in_tasks(
         free -= cost
         tasks[-1].append(part)
     numbers = spark.range(0, len(tasks), 1, len(tasks))  # a partition for each number
-    return numbers.mapInArrow(partial(_batches, tasks, read, schema.names), schema)
+    return in_workers(numbers, partial(_batches, tasks, read, schema.names), schema)
 
 
 def _batches(

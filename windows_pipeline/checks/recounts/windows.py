@@ -23,6 +23,7 @@ from windows_pipeline.checks.recounts.shards import (
     near_in_shards,
     recount_shard_ms,
 )
+from windows_pipeline.compat.python_workers import in_workers
 from windows_pipeline.incremental.definition_records import PASSES
 from windows_pipeline.incremental.windows import ARRIVAL
 from windows_pipeline.kernels.windows.chunk import Closing
@@ -68,7 +69,7 @@ def recount_fixed(
     carried = [field for field in rows.schema if field.name not in ("_is_new", SHARD, IS_OWN)]
     # The recount needs whole groups, but no order within them.
     grouped = by_group(rows, [*GROUP, SHARD])
-    recounted = grouped.mapInArrow(window_recount(spec), T.StructType([*carried, *_ADDED]))
+    recounted = in_workers(grouped, window_recount(spec), T.StructType([*carried, *_ADDED]))
     return recounted.withColumn("last_instant_ms", _last_instant_ms(spec))
 
 
@@ -141,7 +142,7 @@ def recount_sessions(
     carried = [field for field in rows.schema if field.name not in input_only]
     in_order = by_group(rows, group, ORDER)
     schema = T.StructType([*carried, *(T.StructField(name, T.LongType()) for name in ADDED)])
-    return in_order.mapInArrow(session_recount(spec.gap_ms, group), schema)
+    return in_workers(in_order, session_recount(spec.gap_ms, group), schema)
 
 
 def _together(records: DataFrame, windows: DataFrame) -> DataFrame:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windows_pipeline.compat.python_workers import in_workers
 from windows_pipeline.engine.firings.kernel import AFTER
 from windows_pipeline.engine.firings.watermark_steps import Advances
 from windows_pipeline.kernels.time import END_OF_INPUT_MS
@@ -46,7 +47,7 @@ def at_closing(
     schema = T.StructType([*firings.schema, T.StructField("_stream_time_ms", T.LongType())])
     for name in arrival:
         schema.add(AFTER + name, records[name].dataType)
-    return firings.mapInArrow(_ClosingKernel(advances, arrival), schema).drop("_closes_ms")
+    return in_workers(firings, _ClosingKernel(advances, arrival), schema).drop("_closes_ms")
 
 
 class _ClosingKernel:

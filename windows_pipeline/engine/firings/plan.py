@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.compat.python_workers import in_workers
 from windows_pipeline.engine.firings.kernel import AFTER, FiringKernel, FiringSpec
 from windows_pipeline.engine.firings.watermark_steps import collect_advances
 from windows_pipeline.engine.radix_sort import in_group_order
@@ -94,7 +95,7 @@ def fire(
     schema = _result_schema(records.schema, keys, aggregates, arrival)
     if with_failed:
         schema.add("failed", T.ArrayType(T.StringType()))
-    return in_order.mapInArrow(kernel, schema)
+    return in_workers(in_order, kernel, schema)
 
 
 def _grid_ms(computed_days: Mapping[int, FiringSpec]) -> int:
