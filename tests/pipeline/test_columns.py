@@ -23,11 +23,11 @@ from tests.support.pipelines import settings_in
 from tests.support.spark_cases import texts
 from tests.support.stored_rows import named_rows, stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.config.definition import DefinitionChangedError
 from windows_pipeline.jobs import RawEventsJob, check_published
 from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.table import DefinitionChangedError
 from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
 

@@ -32,7 +32,7 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.table import DefinitionChangedError, Table, TableRebuiltError
+from windows_pipeline.storage.table import Table, TableRebuiltError
 from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.storage.writer_lock import writing
 from windows_pipeline.streaming import BatchResult, prepared_stream, run_stream

@@ -13,6 +13,7 @@ import pytest
 from windows_pipeline.starter.files import find_files
 from windows_pipeline.starter.landing import land, require_free
 from windows_pipeline.starter.sample import read_sample
+from windows_pipeline.starter.types import SampleColumn
 
 DAY = date(2026, 3, 8)
 
@@ -102,7 +103,7 @@ def test_of_a_large_sample_the_first_records_are_read(tmp_path: Path, ending: st
     few = read_sample(files, 1_400)
     assert few.is_share
     assert few.columns["n"].to_pylist() == [str(n) for n in range(1_400)]
-    assert few.latest_us("n", "timestamp_us", None, 1_990) == 1_989
+    assert few.latest_us(SampleColumn("n", "timestamp_us", few.columns["n"]), 1_990) == 1_989
     whole = read_sample(files)
     assert (whole.record_count, whole.is_share) == (2_000, False)
 
