@@ -20,6 +20,7 @@ from tests.support.streams import (
     declared_pipeline,
 )
 from windows_pipeline.arrival.log import read_log
+from windows_pipeline.config.definition import DefinitionChangedError
 from windows_pipeline.dagster import build_definitions
 from windows_pipeline.dagster.assets.stream import follow_source
 from windows_pipeline.jobs.correction.run import CorrectionPlan, correct, plan_correction
