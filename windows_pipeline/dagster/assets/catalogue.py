@@ -187,8 +187,8 @@ def _in_words(pipeline: Pipeline, name: str) -> str:
     shown = ((plain(field), code(value)) for field, value in rows)
     declared = pipeline.declared_in("windows", name)
     file = "the pipeline's file" if declared is None else declared[0].name
-    after = "After a change of the file press *Reload definitions* (page *Deployment*)."
-    return f"{table(('what', f'as {plain(file)} declares it'), shown)}\n\n{after}"
+    head = f"as {plain(file)} declares it (after an edit, page *Deployment*: *Reload definitions*)"
+    return table(("what", head), shown)
 
 
 def _declared_in(pipeline: Pipeline, name: str | None) -> dict[str, str]:

@@ -102,25 +102,25 @@ def failure_of(rules: Iterable[OfTable], then: str = _SEE) -> dg.Failure:
         rules: The rules.
         then: What to do.
     """
-    texts: list[str] = []
-    metadata: dict[str, dg.MetadataValue] = {}
-    for name, found in rules:
+    failed = list(rules)
+    texts = []
+    for name, found in failed:
         days = sorted(found.failing_by_arrival_unit)
         on = f" on {days_text(days)}" if days else ""
         rows = counted(found.failing_rows, "row")
         texts.append(f"{name}: {found.check.name} fails{on} ({rows}): {found.check.description}")
-        metadata |= _failing_rows([found], f"{name}: ")
+    metadata = _failing_rows([found for _, found in failed])
     return dg.Failure(f"{'; '.join(texts)}. {then}", metadata=metadata)
 
 
-def _failing_rows(failed: Sequence[CheckResult], of: str = "") -> dict[str, dg.MetadataValue]:
+def _failing_rows(failed: Sequence[CheckResult]) -> dict[str, dg.MetadataValue]:
     """The number of failing rows of each rule that does not hold, and a sample of them."""
     numbers = {
-        f"{of}{found.check.name}_failing_rows": dg.MetadataValue.int(found.failing_rows)
+        f"{found.check.name}_failing_rows": dg.MetadataValue.int(found.failing_rows)
         for found in failed
     }
     return numbers | {
-        f"{of}{found.check.name}_sample": dg.MetadataValue.table(
+        f"{found.check.name}_sample": dg.MetadataValue.table(
             [dg.TableRecord(row) for row in found.sample],
             dg.TableSchema([dg.TableColumn(name) for name in found.sample[0]]),
         )
