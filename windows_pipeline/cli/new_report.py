@@ -144,7 +144,8 @@ def print_created(console: PlainConsole, name: str, made: NewPipeline) -> None:
     console.print()
     console.print(f"  windows-pipeline run {name}")
     console.print(f"  windows-pipeline alerts {name}")
-    console.print("  make ui")
+    in_clone = Path("Makefile").is_file()
+    console.print("  make ui" if in_clone else '  DAGSTER_HOME="$PWD/.dagster_home" dagster dev')
 
 
 def _below_here(path: Path) -> Path:
