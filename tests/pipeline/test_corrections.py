@@ -225,7 +225,7 @@ def test_a_mended_raw_day_becomes_a_correction(
     shown = sum(
         int(str(one.metadata[f"windows_{what}"].value))
         for one in of_table
-        for what in ("changed", "retracted", "added")
+        for what in ("changed", "retracted", "added", "moved_here", "moved_away")
         if f"windows_{what}" in one.metadata
     )
     assert shown == len(expected)

@@ -47,6 +47,7 @@ NUMBERS = {
     "raw_events": {"landed", "arrival_unit_rows"},
     "keyed_windows": {"ingested", "counted", "pending", "late", "rejected"},
     "final_windows": {"records", "watermark_before", "watermark_after", "closed_through"},
+    "alerts": {"alert_disruption", "alert_quiet"},
 }
 Rows = dict[str, list[tuple[object, ...]]]
 
