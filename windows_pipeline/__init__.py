@@ -30,7 +30,6 @@ from windows_pipeline.aggregates.lists import collect_list
 from windows_pipeline.aggregates.percentiles import median, percentile
 from windows_pipeline.aggregates.sums import avg, sum_
 from windows_pipeline.aggregates.variances import stddev, stddev_pop, var_pop, variance
-from windows_pipeline.text.problems import nearest
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,
@@ -59,8 +58,8 @@ else:
         """Imports what needs Spark only on use, as specifications are useful without Spark."""
         if name in _ON_SPARK:
             return getattr(import_module(_ON_SPARK[name]), name)
-        fix = nearest(name, __all__, "dir(windows_pipeline) lists what it has")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {fix}", name=name)
+        fix = f"; did you mean '{name}_'?" if f"{name}_" in __all__ else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{fix}")
 
 
 def __dir__() -> list[str]:
