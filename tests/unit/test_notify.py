@@ -89,6 +89,7 @@ def test_an_event_is_sent_once(project: Notified, hook: Receiver) -> None:
         "window_start": "2013-01-01T08:00:00.000Z", "window_end": "2013-01-01T09:00:00.000Z",
         "record_count": 12, "aggregates": {"avg_dep_delay": 61.5}, "arrival_unit": "2013-01-01",
         "length_ms": 3_660_000, "correction": None,
+        "trace": "windows-pipeline trace flights JFK '2013-01-01 09:00:00' --windows hourly",
     }  # fmt: skip
     assert (alone["key"], alone["severity"]) == ("LGA", None)
     assert hook.bodies[0]["text"].startswith(
@@ -147,10 +148,12 @@ def test_a_message_has_links_and_local_times(
     project.happen({}, {"key": "LGA", "event": "ended"})
     project.deliver()
     opened, ended = (body["text"].splitlines() for body in hook.bodies)
-    assert "since 2013-01-01 08:00:00 UTC (2013-01-01 09:00:00 Europe/Berlin), sev" in opened[0]
-    assert "at 2013-01-01 09:02:00 UTC (2013-01-01 10:02:00 Europe/Berlin), aft" in ended[0]
+    assert (
+        "since 2013-01-01 08:00:00 UTC (2013-01-01 09:00:00 CET, Europe/Berlin), sev" in opened[0]
+    )
+    assert "at 2013-01-01 09:02:00 UTC (2013-01-01 10:02:00 CET, Europe/Berlin), aft" in ended[0]
     window = "2013-01-01 08:00:00 to 2013-01-01 09:00:00 UTC"
-    local = "2013-01-01 09:00:00 to 2013-01-01 10:00:00 Europe/Berlin"
+    local = "2013-01-01 09:00:00 CET to 2013-01-01 10:00:00 CET, Europe/Berlin"
     assert opened[1].startswith(f"worst window: {window} ({local}), 12 records")
     assert opened[-1] == f"in Dagster: {check}"
     assert hook.bodies[0]["events"][0]["link"] == check
@@ -158,8 +161,9 @@ def test_a_message_has_links_and_local_times(
     project.happen({"key": "EWR"}, {"key": "BOS"})
     note_failure(project.pipeline, project.settings.warehouse, "run", "no")
     project.deliver(datetime.now(UTC), every=True)
-    *_, last, link = hook.bodies[-1]["text"].splitlines()
+    *_, last, each, link = hook.bodies[-1]["text"].splitlines()
     assert (last.startswith("flights: run failed"), link) == (True, f"in Dagster: {check}")
+    assert each == "each episode: windows-pipeline episodes flights"
     log = specs_of(project.pipeline, project.settings.warehouse).arrival_log
     write_rows(log, [{"arrival_unit": DAY, "rows": 5}])
     project.deliver(datetime.now(UTC) + timedelta(days=3))

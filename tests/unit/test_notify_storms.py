@@ -44,7 +44,8 @@ def test_a_storm_is_one_message_with_a_count(tmp_path: Path, hook: Receiver) -> 
     assert (body["count"], len(body["events"])) == (25, 25)
     lines = body["text"].splitlines()
     assert "disruption opened for K34" in lines[1]
-    assert (len(lines), lines[-1]) == (22, "and 5 more")
+    assert (len(lines), lines[-2]) == (23, "and 5 more")
+    assert lines[-1] == "each episode: windows-pipeline episodes flights"
 
 
 def test_a_count_names_what_is_counted(tmp_path: Path) -> None:

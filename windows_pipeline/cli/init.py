@@ -15,6 +15,7 @@ warehouse: warehouse           # all tables
 pipelines: pipelines           # the files of pipelines
 landing: .                     # the folder that relative paths of sources start at
 dagster_home: .dagster_home    # commands report to this Dagster instance
+# ui_url: http://127.0.0.1:3000    # the address of Dagster's UI, for links in messages
 profile: local                 # Spark's options for one machine; those of `spark` win
 spark:
   spark.driver.memory: 2g

@@ -49,7 +49,12 @@ def body(pipeline: Pipeline, message: Message, ui_url: str | None) -> dict[str, 
         "text": "\n".join(lines(pipeline, message, ui_url)),
         "count": len(message.episodes),
         "events": [
-            {**event.as_json(), **_declared(pipeline, event), **_linked(pipeline, event, ui_url)}
+            {
+                **event.as_json(),
+                **_declared(pipeline, event),
+                **_trace(pipeline, event),
+                **_linked(pipeline, event, ui_url),
+            }
             for event in message.events[:_MOST_EVENTS]
         ],
     }
@@ -95,10 +100,12 @@ def lines(pipeline: Pipeline, message: Message, ui_url: str | None) -> list[str]
         return [*about, *_links(pipeline, episodes, ui_url)]
     worst = sorted(episodes, key=lambda event: _rank(pipeline, event))[:_MOST_EPISODES]
     more = len(episodes) - len(worst)
+    of_episodes = any(_kind(event) == _EPISODE for event in episodes)
     return [
         title(pipeline, message),
         *(line(pipeline, event) for event in worst),
         *([f"and {more} more"] if more else []),
+        *([f"each episode: windows-pipeline episodes {pipeline.name}"] if of_episodes else []),
         *_links(pipeline, worst, ui_url),
     ]
 
@@ -167,7 +174,7 @@ def details(pipeline: Pipeline, event: AnyEvent) -> list[str]:
         *_about_rule(pipeline, event),
         one_line(f"worst window: {result}"),
         one_line(so_far),
-        *_trace(pipeline, event),
+        *(one_line(f"its records: {command}") for command in _trace(pipeline, event).values()),
     ]
 
 
@@ -177,8 +184,9 @@ def _times(pipeline: Pipeline, *instants: datetime) -> str:
     zone = pipeline.source.zones.get(pipeline.source.event_time)
     if zone is None:
         return in_utc
-    local = " to ".join(time_text(instant, ZoneInfo(zone)) for instant in instants)
-    return f"{in_utc} ({local} {zone})"
+    # With their offset's name, as a local time may occur twice.
+    at = [(time_text(one, ZoneInfo(zone)), one.astimezone(ZoneInfo(zone))) for one in instants]
+    return f"{in_utc} ({' to '.join(f'{text} {local:%Z}' for text, local in at)}, {zone})"
 
 
 def _declared(pipeline: Pipeline, event: AnyEvent) -> dict[str, str]:
@@ -197,17 +205,19 @@ def _about_rule(pipeline: Pipeline, event: Event) -> list[str]:
     return list(map(one_line, texts))
 
 
-def _trace(pipeline: Pipeline, event: Event) -> list[str]:
+def _trace(pipeline: Pipeline, event: AnyEvent) -> dict[str, str]:
     """The command that shows the records of an episode's worst window, if its bounds name it."""
+    if isinstance(event, PipelineEvent) or event.event not in OF_EPISODES:
+        return {}
     windows = pipeline.windows.get(event.windows)
-    if windows is None or windows.row_key or event.event not in OF_EPISODES:
-        return []
+    if windows is None or windows.row_key:
+        return {}
     key = key_text(event.key)
     window, option = [key, time_text(event.window_end)], ["--windows", event.windows]
     # Without the two hyphens a key that begins with one would be an option.
     last = [*option, "--", pipeline.name, *window]
     arguments = last if key.startswith("-") else [pipeline.name, *window, *option]
-    return [one_line(f"its records: {shlex.join(['windows-pipeline', 'trace', *arguments])}")]
+    return {"trace": shlex.join(["windows-pipeline", "trace", *arguments])}
 
 
 def _key(pipeline: Pipeline, event: Event) -> str:

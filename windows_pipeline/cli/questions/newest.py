@@ -233,4 +233,6 @@ def _show(
     for table, rows in found:
         print_grid(table.spec.name, rows.rows, table.first_columns)
         if rows.are_more:
-            say("note", f"{table.spec.name} has older rows; raise --limit {limit} to see them")
+            more = f"{table.spec.name} has older rows; raise --limit {limit} to see them"
+            of_alerts = f"; a row for each episode: windows-pipeline episodes {pipeline.name}"
+            say("note", more if table.episodes is None else more + of_alerts)
