@@ -438,7 +438,7 @@ def test_a_limit_of_late_records_fails_its_check_and_not_the_run(landed: SmallPr
         for _ in range(2):
             assert project.call("notify", "p", "--all")[0] == 0
         (told,) = (project.folder / "warehouse" / "p" / "told.ndjson").read_text().splitlines()
-        assert f"p/w/keyed_windows: late_within_limit fails on 1 day, {SECOND} (1 row)" in told
+        assert f"p/w/keyed_windows: late_within_limit failed on 1 day, {SECOND} (1 row)" in told
         (of_z,) = (row for row in result.get_asset_materialization_events() if is_of_alerts(row))
         shown = of_z.materialization.metadata
         assert str(shown["alert_many"].value).startswith("1 episode, the worst: a, from ")

@@ -96,7 +96,7 @@ def test_a_day_landed_again_leads_to_one_correction(
     assert noted(project) == [("windows-pipeline run", "; ".join(why))]
 
     failed = failure_of(project)
-    assert f"final_never_changed fails on 1 day, {FIRST} (2 rows): " in failed
+    assert f"final_never_changed failed on 1 day, {FIRST} (2 rows): " in failed
     both = f"(job p_all), or: windows-pipeline run p --from {FIRST} --to {LAST}"
     mend = f"If not, mend the day's files, then: materialize the days again {both}"
     assert f"{unchanged}. If they are to change, {CORRECT}. {mend}" in failed

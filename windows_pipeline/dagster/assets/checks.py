@@ -108,7 +108,7 @@ def failure_of(rules: Iterable[OfTable], then: str = _SEE) -> dg.Failure:
         days = sorted(found.failing_by_arrival_unit)
         on = f" on {days_text(days)}" if days else ""
         rows = counted(found.failing_rows, "row")
-        texts.append(f"{name}: {found.check.name} fails{on} ({rows}): {found.check.description}")
+        texts.append(f"{name}: {found.check.name} failed{on} ({rows}): {found.check.description}")
     metadata = _failing_rows([found for _, found in failed])
     return dg.Failure(f"{'; '.join(texts)}. {then}", metadata=metadata)
 
