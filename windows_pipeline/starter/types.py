@@ -19,7 +19,7 @@ from windows_pipeline.starter.instants import (
     written,
 )
 from windows_pipeline.starter.names import is_identifier, is_money, is_time
-from windows_pipeline.text.forms import TextForm, number_form, time_form
+from windows_pipeline.text.forms import TextForm, form_of, number_form
 
 _IS_NUMBER = "isfinite(try_cast(v AS DOUBLE))"
 _LOOKS = {
@@ -111,7 +111,7 @@ class SampleColumn:
     @property
     def text_form(self) -> TextForm | None:
         """The form of its texts; None for the forms that types have."""
-        return _text_form(self.form) if self.form else None
+        return form_of(*map(self.form.get, ("format", "decimal", "thousands")))
 
     @property
     def example(self) -> str:
@@ -164,9 +164,11 @@ class SampleColumn:
 
     def in_form(self, form: Mapping[str, str]) -> SampleColumn:
         """Returns the column with texts of a form."""
-        sql = written(_text_form(form))
-        (plain,) = evaluated(self.texts, plain=sql).columns
-        return replace(self, form=form, plain=plain.combine_chunks())
+        found = replace(self, form=form)
+        if found.text_form is None:
+            return found
+        (plain,) = evaluated(self.texts, plain=written(found.text_form)).columns
+        return replace(found, plain=plain.combine_chunks())
 
 
 def guess_type(name: str, texts: pa.StringArray, native: str | None = None) -> SampleColumn:
@@ -190,12 +192,6 @@ def guess_type(name: str, texts: pa.StringArray, native: str | None = None) -> S
     if native is not None:
         return column.as_type(native)
     return _in_a_form(column, enough) if count else column
-
-
-def _text_form(form: Mapping[str, str]) -> TextForm:
-    if "format" in form:
-        return time_form(form["format"])
-    return number_form(form.get("decimal", "."), form.get("thousands", ""))
 
 
 def _in_a_form(column: SampleColumn, enough: int) -> SampleColumn:

@@ -62,6 +62,15 @@ class TextForm(NamedTuple):
     replaced: tuple[tuple[str, str], ...]
 
 
+def form_of(time_format: str | None, decimal: str | None, thousands: str | None) -> TextForm | None:
+    """The form of a column's texts, by the fields of the column; None for the forms of types."""
+    if time_format is not None:
+        return time_form(time_format)
+    if decimal is None and thousands is None:
+        return None
+    return number_form(decimal or ".", thousands or "")
+
+
 def time_form(pattern: str) -> TextForm:
     """The form of times that a pattern describes, in the letters of Spark's datetime patterns.
 

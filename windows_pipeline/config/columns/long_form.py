@@ -22,7 +22,7 @@ from windows_pipeline.config.columns.json_path import Path, parse_path, path_tex
 from windows_pipeline.config.fields import ColumnType, Day, Text, TimeFormat, Zone
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.epochs import EPOCHS
-from windows_pipeline.text.forms import TextForm, number_form, time_form
+from windows_pipeline.text.forms import TextForm, form_of
 from windows_pipeline.text.problems import Problem
 
 
@@ -87,11 +87,7 @@ class SourceColumn(Strict):
     @property
     def text_form(self) -> TextForm | None:
         """The form of its texts; None for the forms that types have."""
-        if self.format is not None:
-            return time_form(self.format)
-        if self.decimal is None and self.thousands is None:
-            return None
-        return number_form(self.decimal or ".", self.thousands or "")
+        return form_of(self.format, self.decimal, self.thousands)
 
     @property
     def reads_text(self) -> bool:
