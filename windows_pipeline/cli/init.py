@@ -35,7 +35,7 @@ _WORKSPACE = """\
 load_from:
   - python_file: {relative_path: definitions.py, working_directory: .}
 """
-_IGNORED = "warehouse/\n.dagster_home/\nspark-warehouse/\nlogs/\n__pycache__/\n"
+_IGNORED = "warehouse/\n.dagster_home/\nspark-warehouse/\n.cache/\n__pycache__/\n"
 
 
 def init(
