@@ -419,11 +419,11 @@ def _csv(records: list[tuple[str, int]]) -> str:
 
 
 def test_a_limit_of_late_records_fails_its_check_and_not_the_run(landed: SmallProject) -> None:
-    """Rule A1: as in the shell, the windows become final and raise alerts; somebody is told."""
+    """Rule A1: as in the shell, the windows become final and raise alerts; targets are notified."""
     project = landed
     top = {
         "limits": {"late": "10 %", "least_records": 1},
-        "notify": {"log": {"file": "told.ndjson", "events": ["failed"]}},
+        "notify": {"log": {"file": "sent.ndjson", "events": ["failed"]}},
     }
     project.declare({**TUMBLING, "alerts": RULES}, top=top)
     project.land(2, f"{HEADER}z,1000,5\nz,1,5\n")
@@ -437,8 +437,8 @@ def test_a_limit_of_late_records_fails_its_check_and_not_the_run(landed: SmallPr
         assert alerts == {FIRST, SECOND}
         for _ in range(2):
             assert project.call("notify", "p", "--all")[0] == 0
-        (told,) = (project.folder / "warehouse" / "p" / "told.ndjson").read_text().splitlines()
-        assert f"p/w/keyed_windows: late_within_limit failed on 1 day, {SECOND} (1 row)" in told
+        (sent,) = (project.folder / "warehouse" / "p" / "sent.ndjson").read_text().splitlines()
+        assert f"p/w/keyed_windows: late_within_limit failed on 1 day, {SECOND} (1 row)" in sent
         (of_z,) = (row for row in result.get_asset_materialization_events() if is_of_alerts(row))
         shown = of_z.materialization.metadata
         assert str(shown["alert_many"].value).startswith("1 episode, the worst: a, from ")

@@ -53,7 +53,7 @@ class Recording(Done):
     """What a command did so far, and the services that show it."""
 
     def __init__(self, pipeline: Pipeline, settings: Settings, command: str) -> None:
-        """Takes what the services are told at the beginning."""
+        """Takes what each service gets at the beginning."""
         super().__init__()
         self._of = (pipeline, settings, command)
         self._recorders: dict[str, Any] | None = None

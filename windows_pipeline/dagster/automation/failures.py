@@ -35,8 +35,8 @@ def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.Sens
 
     @dg.run_failure_sensor(
         name="failed_runs",
-        description="Notes failed runs; the sensors that notify then tell "
-        "somebody of them. Switch it on beside these.",
+        description="Notes failed runs; the sensors NAME_notify send them. "
+        "Switch it on beside these.",
     )
     def failed_runs(context: dg.RunFailureSensorContext) -> dg.SkipReason:
         run = context.dagster_run

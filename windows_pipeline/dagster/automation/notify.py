@@ -96,7 +96,7 @@ def notify_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinition
         job=job,
         minimum_interval_seconds=_LEAST_SECONDS,
         description=f"Sends new alerts of {pipeline.name} to its targets. Switch it on; without it "
-        "nobody is told.",
+        "nobody is notified.",
     )
     def new_events(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         newest = context.instance.get_run_records(dg.RunsFilter(job_name=job.name), limit=1)
