@@ -112,12 +112,12 @@ def _job(
 ) -> dg.JobDefinition:
     @dg.op(name="show", out={})
     def show() -> Iterator[Event]:
-        log, run_id = dg.OpExecutionContext.get().log, dg.OpExecutionContext.get().run_id
-        log.info(command)
+        context = dg.OpExecutionContext.get()
+        context.log.info(command)
         ended = came.get()
         said = "; ".join(ended.did) or (ended.failure and ended.failure.description) or "nothing"
-        instance.add_run_tags(run_id, {DID: said})
-        log.info("\n".join(ended.did))
+        instance.add_run_tags(context.run_id, {DID: said})
+        context.log.info("\n".join(ended.did))
         yield from in_order(instance, ended.events)
         if ended.failure is not None:
             raise ended.failure

@@ -82,35 +82,53 @@ class Recorder:
         if self._instance is None:
             return
         of = ResultEvents(self._pipeline, self._settings, spark, self._instance)
-        events: list[Event] = []
-        did: list[str] = []
-        rules: list[OfTable] = []
-        for name, result in jobs:
-            events += of.of_job(name, result)
-            outcome = "published" if result.published else "NOT published"
-            did.append(f"{name}: {outcome}, {days_text(sorted(result.days))}")
-            rules += [(name, found) for found in result.checks]
-        for name, corrected, cause in corrections:
-            events += of.of_correction(name, corrected, cause)
-            did.append(f"{name}: {_outcome(corrected)}")
-            rules += [(table, one) for table, of_job in corrected.results for one in of_job.checks]
-        if checked is not None:
-            days = sorted({day for batch in batches for day in batch.arrival_units})
-            evaluated = [*of.of_checked(checked, days)]
-            events += [*of.of_stream(batches, evaluated), *evaluated]
-            micro_batches = counted(len(batches), "micro-batch", "micro-batches")
-            did.append(f"{micro_batches}, {days_text(days)}")
-            rules += [(name, found) for name, results in checked for found in results]
-        elif batches:
+        if checked is None and batches:
             for event in (event for batch in batches for event in of.of_batch(batch)):
                 self._instance.report_runless_asset_event(event)
             return
         self.begin()
-        if self._run is not None:
-            wrong = dg.Failure(failure) if failure is not None else None
-            if wrong is None and (failed := broken(rules)):
-                wrong = failure_of(failed)
-            self._run.end(Ended(did, events, wrong))
+        if self._run is None:
+            return
+        try:
+            ended = _ended(of, jobs, corrections, batches, checked, failure)
+        except Exception:  # else the run would be at work as long as the process
+            self._run.end(Ended([], [], dg.Failure("what the command did can't be shown")))
+            raise
+        self._run.end(ended)
+
+
+def _ended(
+    of: ResultEvents,
+    jobs: Sequence[tuple[str, JobResult]],
+    corrections: Sequence[tuple[str, CorrectionResult, str]],
+    batches: Sequence[BatchResult],
+    checked: Sequence[tuple[str, Sequence[CheckResult]]] | None,
+    failure: str | None,
+) -> Ended:
+    """What a command did: in lines, as events, and why its run fails."""
+    events: list[Event] = []
+    did: list[str] = []
+    rules: list[OfTable] = []
+    for name, result in jobs:
+        events += of.of_job(name, result)
+        outcome = "published" if result.published else "NOT published"
+        did.append(f"{name}: {outcome}, {days_text(sorted(result.days))}")
+        rules += [(name, found) for found in result.checks]
+    for name, corrected, cause in corrections:
+        events += of.of_correction(name, corrected, cause)
+        did.append(f"{name}: {_outcome(corrected)}")
+        rules += [(table, one) for table, of_job in corrected.results for one in of_job.checks]
+    if checked is not None:
+        days = sorted({day for batch in batches for day in batch.arrival_units})
+        evaluated = [*of.of_checked(checked, days)]
+        events += [*of.of_stream(batches, evaluated), *evaluated]
+        micro_batches = counted(len(batches), "micro-batch", "micro-batches")
+        did.append(f"{micro_batches}, {days_text(days)}")
+        rules += [(name, found) for name, results in checked for found in results]
+    wrong = None if failure is None else dg.Failure(failure)
+    if wrong is None and (failed := broken(rules)):
+        wrong = failure_of(failed)
+    return Ended(did, events, wrong)
 
 
 @lru_cache(maxsize=1)
