@@ -113,10 +113,22 @@ def test_payments_become_a_pipeline(project: NewProject) -> None:
         "a grace of 10 minutes is enough for 99 % of the records",
         "the sample copied into data/p: ",
         "wrote pipelines/p.yaml; ",
-        "windows-pipeline run p windows-pipeline alerts p make ui",
+        "windows-pipeline run p windows-pipeline alerts p DAGSTER_HOME",
+        'DAGSTER_HOME="$PWD/.dagster_home" dagster dev',
     ):
         assert part in said
     assert project.validate()[0] == 0
+
+
+def test_in_a_clone_the_ui_is_a_target_of_make(project: NewProject) -> None:
+    """Only this project's own folder has the module that it runs."""
+    sample = project.write("beats.jsonl", heartbeats())
+    ui = project.folder / "tools" / "ui.py"
+    ui.parent.mkdir()
+    ui.touch()
+    status, said = project.new(sample)
+    assert status == 0, said
+    assert said.split()[-2:] == ["make", "ui"]
 
 
 def test_heartbeats_become_a_pipeline_that_sees_silence(project: NewProject) -> None:

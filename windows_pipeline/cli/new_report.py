@@ -144,7 +144,7 @@ def print_created(console: PlainConsole, name: str, made: NewPipeline) -> None:
     console.print()
     console.print(f"  windows-pipeline run {name}")
     console.print(f"  windows-pipeline alerts {name}")
-    in_clone = Path("Makefile").is_file()
+    in_clone = Path("tools/ui.py").is_file()  # which `make ui` runs
     console.print("  make ui" if in_clone else '  DAGSTER_HOME="$PWD/.dagster_home" dagster dev')
 
 
