@@ -220,5 +220,6 @@ def maintain(context: typer.Context, pipeline: PipelineName) -> None:
 def _require_definition(settings: Settings, pipeline: Pipeline) -> None:
     """Refuses tables of another definition at once, as a person who edits the file waits."""
     from windows_pipeline.query.state import require_definition
+    from windows_pipeline.storage.catalog import specs_of
 
-    require_definition(pipeline, settings.warehouse)
+    require_definition(specs_of(pipeline, settings.warehouse))

@@ -18,6 +18,7 @@ from windows_pipeline.query.tables.arrival_days import LogPart, log_parts, water
 from windows_pipeline.query.tables.local import LocalTable, UnreadableTableError
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.storage import catalog
+from windows_pipeline.storage.catalog import PipelineSpecs
 from windows_pipeline.storage.files.damage import TableDamagedError
 from windows_pipeline.storage.files.rows import is_file
 from windows_pipeline.storage.waiting_days import WaitingDays, waiting_days
@@ -100,25 +101,19 @@ class PipelineState:
         return lacks or bool(self.blocked or self.unfinished)
 
 
-def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
+def pipeline_state(tables: PipelineSpecs) -> PipelineState:
     """Looks how far a pipeline's tables are.
-
-    Args:
-        pipeline: The pipeline.
-        warehouse: The folder of all tables.
 
     Raises:
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: Only Spark can read a table.
     """
-    log = log_parts(catalog.specs_of(pipeline, warehouse).arrival_log)
-    done = {name: computed_days(pipeline, name, warehouse, log) for name in pipeline.windows}
+    pipeline = tables.pipeline
+    log = log_parts(tables.arrival_log)
+    done = {name: computed_days(tables, name, log) for name in pipeline.windows}
     waiting = waiting_days(pipeline.partitions.start, _ingested(log), done)
     through = _last_before(waiting.missing, log)
-    opened = {
-        spec.name: LocalTable.if_there(spec)
-        for spec in catalog.specs_of(pipeline, warehouse).written
-    }
+    opened = {spec.name: LocalTable.if_there(spec) for spec in tables.written}
     return PipelineState(
         through=through,
         watermark_ms=watermark_after_ms(log, through),
@@ -129,22 +124,21 @@ def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
             for name, windows in pipeline.windows.items()
         ),
         unfinished=(
-            *_unfinished_batch(pipeline, warehouse, log),
-            *_unfinished_corrections(pipeline, warehouse, opened),
+            *_unfinished_batch(tables, log),
+            *_unfinished_corrections(tables, opened),
             *_stale(pipeline, opened),
-            *_lost(pipeline, warehouse, log, opened),
+            *_lost(tables, log, opened),
         ),
         tables=tuple(_table_state(name, table) for name, table in opened.items()),
     )
 
 
-def computable_days(pipeline: Pipeline, windows_name: str, warehouse: str) -> list[date]:
+def computable_days(tables: PipelineSpecs, windows_name: str) -> list[date]:
     """The ingested days that the windows of a definition lack, and that no missing day blocks.
 
     Args:
-        pipeline: The pipeline.
+        tables: The pipeline's tables.
         windows_name: The definition.
-        warehouse: The folder of all tables.
 
     Returns:
         The days in order; none of a stream, which computes as it ingests.
@@ -153,15 +147,13 @@ def computable_days(pipeline: Pipeline, windows_name: str, warehouse: str) -> li
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: Only Spark can read a table.
     """
-    log = log_parts(catalog.specs_of(pipeline, warehouse).arrival_log)
-    done = {windows_name: computed_days(pipeline, windows_name, warehouse, log)}
-    waiting = waiting_days(pipeline.partitions.start, _ingested(log), done)
+    log = log_parts(tables.arrival_log)
+    done = {windows_name: computed_days(tables, windows_name, log)}
+    waiting = waiting_days(tables.pipeline.partitions.start, _ingested(log), done)
     return waiting.lacking.get(windows_name, [])
 
 
-def computed_days(
-    pipeline: Pipeline, windows_name: str, warehouse: str, log: tuple[LogPart, ...]
-) -> set[date]:
+def computed_days(tables: PipelineSpecs, windows_name: str, log: tuple[LogPart, ...]) -> set[date]:
     """The days for which all tables of a definition are computed; a stream computes as it ingests.
 
     Raises:
@@ -170,29 +162,26 @@ def computed_days(
     """
     if any(part.batch is not None for part in log):
         return _ingested(log)
-    tables = catalog.specs_of(pipeline, warehouse).of(windows_name)
-    days = _days_in(tables.computed_days)
-    return days & _days_in(tables.days_of_firings) if tables.firings.is_written else days
+    of = tables.of(windows_name)
+    days = _days_in(of.computed_days)
+    return days & _days_in(of.days_of_firings) if of.firings.is_written else days
 
 
-def close_time_ms(
-    pipeline: Pipeline, windows_name: str, warehouse: str, last: date | None = None
-) -> int | None:
+def close_time_ms(tables: PipelineSpecs, windows_name: str, last: date | None = None) -> int | None:
     """The close time of a definition's windows, as `WindowsState` has it.
 
     Args:
-        pipeline: The pipeline.
+        tables: The pipeline's tables.
         windows_name: The definition.
-        warehouse: The folder of all tables.
         last: The last arrival day that counts; None for the last one.
 
     Raises:
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: Only Spark can read a table.
     """
-    every = log_parts(catalog.specs_of(pipeline, warehouse).arrival_log)
+    pipeline, every = tables.pipeline, log_parts(tables.arrival_log)
     log = tuple(part for part in every if part.arrival_unit <= (last or date.max))
-    done = {windows_name: computed_days(pipeline, windows_name, warehouse, log)}
+    done = {windows_name: computed_days(tables, windows_name, log)}
     waiting = waiting_days(pipeline.partitions.start, _ingested(log), done)
     return _windows_state(windows_name, pipeline.windows[windows_name], log, waiting).close_time_ms
 
@@ -229,26 +218,25 @@ def _days_in(spec: catalog.TableSpec) -> set[date]:
     return set(table.read(Wanted(), columns=["arrival_unit"])["arrival_unit"].to_pylist())
 
 
-def _unfinished_batch(
-    pipeline: Pipeline, warehouse: str, log: tuple[LogPart, ...]
-) -> list[Unfinished]:
+def _unfinished_batch(tables: PipelineSpecs, log: tuple[LogPart, ...]) -> list[Unfinished]:
     """The micro-batch that Spark began and did not commit: in the log, or the one after it."""
-    folder = catalog.specs_of(pipeline, warehouse).stream_checkpoint
     last = max((part.batch for part in log if part.batch is not None), default=None)
     for number in [0] if last is None else [last, last + 1]:
-        begun, ended = (is_file(folder, f"{kind}/{number}") for kind in ("offsets", "commits"))
+        begun, ended = (
+            is_file(tables.stream_checkpoint, f"{kind}/{number}") for kind in ("offsets", "commits")
+        )
         if begun and not ended:
             what = f"micro-batch {number} was started and is not in all tables"
-            return [Unfinished(what, f"windows-pipeline stream {pipeline.name}")]
+            return [Unfinished(what, f"windows-pipeline stream {tables.pipeline.name}")]
     return []
 
 
 def _unfinished_corrections(
-    pipeline: Pipeline, warehouse: str, opened: Mapping[str, LocalTable | None]
+    tables: PipelineSpecs, opened: Mapping[str, LocalTable | None]
 ) -> list[Unfinished]:
-    found = []
+    found, pipeline = [], tables.pipeline
     for name in pipeline.windows:
-        table = opened[catalog.specs_of(pipeline, warehouse).of(name).corrections.name]
+        table = opened[tables.of(name).corrections.name]
         texts: Mapping[str, str] = {} if table is None else table.properties
         begun = int(texts.get(catalog.CORRECTION_BEGUN, "0"))
         if begun > int(texts.get(catalog.CORRECTION_FINISHED, "0")):
@@ -264,7 +252,7 @@ def _unfinished_corrections(
     return found
 
 
-def require_definition(pipeline: Pipeline, warehouse: str) -> None:
+def require_definition(tables: PipelineSpecs) -> None:
     """Requires that tables follow the pipeline's definition, before a command starts Spark.
 
     Tables that only Spark can read are left to Spark, as are damaged ones.
@@ -272,7 +260,7 @@ def require_definition(pipeline: Pipeline, warehouse: str) -> None:
     Raises:
         DefinitionChangedError: A table holds rows of another definition.
     """
-    for spec in catalog.specs_of(pipeline, warehouse).written:
+    for spec in tables.written:
         try:
             table = LocalTable.if_there(spec)
         except (UnreadableTableError, TableDamagedError):
@@ -303,15 +291,12 @@ def _stale(pipeline: Pipeline, opened: Mapping[str, LocalTable | None]) -> list[
 
 
 def _lost(
-    pipeline: Pipeline,
-    warehouse: str,
-    log: tuple[LogPart, ...],
-    opened: Mapping[str, LocalTable | None],
+    tables: PipelineSpecs, log: tuple[LogPart, ...], opened: Mapping[str, LocalTable | None]
 ) -> list[Unfinished]:
     """Whether only one of the tables raw_events and arrival_log exists."""
-    raw_events = catalog.specs_of(pipeline, warehouse).raw_events.name
+    raw_events = tables.raw_events.name
     table = opened[raw_events]
-    fix = f"windows-pipeline rebuild {pipeline.name} --from raw_events"
+    fix = f"windows-pipeline rebuild {tables.pipeline.name} --from raw_events"
     if log and table is None:
         return [Unfinished(f"{raw_events} is gone, and arrival_log names its days", fix)]
     if table is not None and table.row_count and not log:

@@ -57,11 +57,12 @@ def alert_plot(pipeline: Pipeline, windows_name: str, warehouse: str) -> Drawn:
     """
     windows = pipeline.windows[windows_name]
     numbers = numeric_columns(pipeline, windows)
-    tables = specs_of(pipeline, warehouse).of(windows_name)
+    of_pipeline = specs_of(pipeline, warehouse)
+    tables = of_pipeline.of(windows_name)
     episodes, alerts, final = map(
         LocalTable, (tables.episodes, tables.alerts, tables.final_windows)
     )
-    log = log_parts(specs_of(pipeline, warehouse).arrival_log)
+    log = log_parts(of_pipeline.arrival_log)
 
     def drawn(day: date) -> str:
         worst: dict[tuple[str, str], Episode] = {}

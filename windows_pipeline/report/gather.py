@@ -17,7 +17,7 @@ from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import Lateness, by_grace, read_lateness
 from windows_pipeline.report.strips import strip_around
-from windows_pipeline.storage.catalog import specs_of
+from windows_pipeline.storage.catalog import PipelineSpecs, specs_of
 
 MOST_EPISODES = 40
 """The most episodes that a report shows in full: the worst ones."""
@@ -100,24 +100,22 @@ def read_report(
             f"{first or 'the first'} to {last or 'the last'} is; to see the days: windows-pipeline "
             f"status {pipeline.name}"
         )
-    state = pipeline_state(pipeline, warehouse)
+    state = pipeline_state(source)
     graces = [grace for _, grace in by_grace(pipeline)]
     return PipelineReport(
         pipeline=pipeline,
         days=days,
         through=state.through,
-        definitions=[_of_windows(pipeline, each, warehouse, days) for each in state.windows],
+        definitions=[_of_windows(source, each, days) for each in state.windows],
         accepted=sum(part.rows for part in parts),
         rejected=_rejected(parts),
         lateness=read_lateness(raw, RecordTimes(pipeline, log, 0), days, graces),
     )
 
 
-def _of_windows(
-    pipeline: Pipeline, state: WindowsState, warehouse: str, days: Sequence[date]
-) -> WindowsReport:
+def _of_windows(source: PipelineSpecs, state: WindowsState, days: Sequence[date]) -> WindowsReport:
+    pipeline, tables = source.pipeline, source.of(state.name)
     windows, closed_ms = pipeline.windows[state.name], state.close_time_ms
-    tables = specs_of(pipeline, warehouse).of(state.name)
     try:
         final, alerts, stored = map(
             LocalTable, (tables.final_windows, tables.alerts, tables.episodes)

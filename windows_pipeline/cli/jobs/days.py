@@ -9,6 +9,7 @@ from functools import partial
 import typer
 from pyspark.sql import DataFrame, SparkSession
 
+from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.checks.next_steps import run_again
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.checks.table_rules import FINAL_NEVER_CHANGED
@@ -54,7 +55,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_from, days_text
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.text.counts import counted
 
 
@@ -93,9 +94,10 @@ def check_tables(
     print_checks(results)
     print_published(pipeline, [(name, found) for name, found in results if not found.passed])
     status.update(f"{pipeline.name}: counting records")
-    _print_records(spark, settings, pipeline, None)
-    _print_quarantined(spark, settings, pipeline, None)
-    left = _print_unfinished(spark, settings, pipeline) if pipeline.source.is_landed else []
+    raw = RawEventsJob(pipeline, settings)
+    _print_records(spark, raw.source_tables, raw.arrived_so_far(spark))
+    _print_quarantined(spark, raw.source_tables, None)
+    left = _print_unfinished(spark, raw) if pipeline.source.is_landed else []
     end_failed([*failed_rules(results), *left])
 
 
@@ -132,16 +134,18 @@ def run_landed(
             print_jobs(followed, pipeline, again, done.jobs, "see the end of this output")
         done.failure = "; ".join(map(str, bad)) or None
         if not runs:
-            require_definition(spark, tables_of(pipeline, settings.warehouse))
+            require_definition(spark, RawEventsJob(pipeline, settings).source_tables)
             CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
     status.update(f"{pipeline.name}: counting records")
     left_out = {day for error in bad for day in error.days}
     of_runs = {day for days in runs for day in days.days} - left_out
-    _print_records(spark, settings, pipeline, of_runs)
-    _print_quarantined(spark, settings, pipeline, of_runs)
-    left = _print_unfinished(spark, settings, pipeline, left_out, refused)
+    raw = RawEventsJob(pipeline, settings)
+    log = raw.arrived_so_far(spark)
+    of_days = tuple(row for row in log if row.arrival_unit in of_runs)
+    _print_records(spark, raw.source_tables, of_days)
+    _print_quarantined(spark, raw.source_tables, of_runs)
+    left = _print_unfinished(spark, raw, left_out, refused)
     if bad:
-        log = RawEventsJob(pipeline, settings).arrived_so_far(spark)
         print_bad_files(pipeline.name, bad, {row.arrival_unit for row in log})
         raise FailedExit(3, str(done.failure))
     end_failed([*failed_rules(rules_of_jobs(done.jobs)), *left])
@@ -162,19 +166,15 @@ def _show_job(status: Status, of_run: str, table: str) -> None:
     status.update(f"{table}: computing {of_run}")
 
 
-def _print_records(
-    spark: SparkSession, settings: Settings, pipeline: Pipeline, days: Collection[date] | None
-) -> None:
-    """Prints how many records of some days, or all, were accepted, rejected and late; failures."""
-    log = RawEventsJob(pipeline, settings).arrived_so_far(spark)
-    of_days = [row for row in log if days is None or row.arrival_unit in days]
+def _print_records(spark: SparkSession, of_pipeline: PipelineTables, of_days: ArrivalLog) -> None:
+    """Prints how many records of some days were accepted, rejected and late; failures."""
     if not of_days:
         return
     rejected = {(row.arrival_unit, row.batch): row.arrival_unit_rejected for row in of_days}
     late, failed = {}, {}
     arrival_units = sorted({row.arrival_unit for row in of_days})
-    for name in pipeline.windows:
-        tables = tables_of(pipeline, settings.warehouse).of(name)
+    for name in of_pipeline.pipeline.windows:
+        tables = of_pipeline.of(name)
         if tables.late_records.exists(spark):
             rows = _rows(tables.late_records, spark, arrival_units)
             late[name] = 0 if rows is None else rows.where("reason <> 'outside_windows'").count()
@@ -182,8 +182,9 @@ def _print_records(
             rows = _rows(tables.failed_windows, spark, arrival_units)
             if rows is not None:
                 failed[name] = rows.drop("aggregate", "message").distinct().count()
-    print_records(pipeline.name, sum(row.rows for row in of_days), sum(rejected.values()), late)
-    print_failed(pipeline.name, failed)
+    name = of_pipeline.pipeline.name
+    print_records(name, sum(row.rows for row in of_days), sum(rejected.values()), late)
+    print_failed(name, failed)
 
 
 def _rows(table: Table, spark: SparkSession, arrival_units: Sequence[date]) -> DataFrame | None:
@@ -194,18 +195,18 @@ def _rows(table: Table, spark: SparkSession, arrival_units: Sequence[date]) -> D
 
 
 def _print_quarantined(
-    spark: SparkSession, settings: Settings, pipeline: Pipeline, days: Collection[date] | None
+    spark: SparkSession, tables: PipelineTables, days: Collection[date] | None
 ) -> None:
     """Prints the bad files that some days, or all, lack."""
-    listed = quarantined(spark, tables_of(pipeline, settings.warehouse))
+    listed = quarantined(spark, tables)
     of_days = [file for file in listed if days is None or file.arrival_unit in days]
+    pipeline = tables.pipeline
     print_quarantined(pipeline.name, of_days, by_days=pipeline.source.by_days)
 
 
 def _print_unfinished(
     spark: SparkSession,
-    settings: Settings,
-    pipeline: Pipeline,
+    raw: RawEventsJob,
     left_out: Collection[date] = frozenset(),
     refused: Collection[str] = (),
 ) -> list[str]:
@@ -213,16 +214,14 @@ def _print_unfinished(
 
     Args:
         spark: The session.
-        settings: Where tables and landed files lie.
-        pipeline: The pipeline.
+        raw: The job of the pipeline's landed files, which has not listed them yet.
         left_out: The days with bad files, whose changes are printed elsewhere.
         refused: The definitions whose final windows the run has refused to change.
 
     Returns:
         What is left to do, in short; skipped files need nothing.
     """
-    raw = RawEventsJob(pipeline, settings)
-    tables, landing = raw.source_tables, raw.landing
+    pipeline, tables, landing = raw.pipeline, raw.source_tables, raw.landing
     left = print_waiting(pipeline.name, days_waiting(spark, tables), refused)
     try:
         print_skipped(pipeline.name, skipped(pipeline, landing))

@@ -99,7 +99,8 @@ def _worst(
     from windows_pipeline.query.tables.local import LocalTable
     from windows_pipeline.storage.catalog import specs_of
 
-    tables = specs_of(pipeline, settings.warehouse).of(windows_name)
+    of_pipeline = specs_of(pipeline, settings.warehouse)
+    tables = of_pipeline.of(windows_name)
     table, alerts = LocalTable(tables.episodes), LocalTable(tables.alerts)
     windows = pipeline.windows[windows_name]
     keys = None
@@ -110,6 +111,6 @@ def _worst(
     wanted = [day for day in table.days if (first or date.min) <= day <= (last or date.max)]
     read = read_episodes(table, windows, wanted, keys)
     found = [episode for episode in read.found if rule in (None, episode.rule)]
-    closed_ms = close_time_ms(pipeline, windows_name, settings.warehouse, last)
+    closed_ms = close_time_ms(of_pipeline, windows_name, last)
     rows = rows_of(found[:limit], alerts, pipeline, windows_name, closed_ms, table.schema)
     return rows, len(found)

@@ -32,8 +32,9 @@ def status(
     settings, found = declared(pipeline)
     with Status(CONSOLE, f"{pipeline}: reading"):
         from windows_pipeline.query.state import pipeline_state
+        from windows_pipeline.storage.catalog import specs_of
 
-        state = pipeline_state(found, settings.warehouse)
+        state = pipeline_state(specs_of(found, settings.warehouse))
     if as_json:
         typer.echo(json.dumps(_as_json(found, state), indent=1))
     else:

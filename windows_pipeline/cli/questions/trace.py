@@ -148,6 +148,7 @@ def _show(
     with reading(context, settings, windows, f"{pipeline.name}: reading") as row_filter:
         from windows_pipeline.query import WindowStore
         from windows_pipeline.query.state import close_time_ms
+        from windows_pipeline.storage.catalog import specs_of
 
         store = WindowStore(pipeline, windows_name, settings.warehouse, row_filter=row_filter)
         if isinstance(asked, tuple):
@@ -156,9 +157,8 @@ def _show(
         else:
             found = store.trace(store.window_of(asked))
         episode = None if alert is None else _episode(settings, pipeline, alert)
-        closed_ms = (
-            None if alert is None else close_time_ms(pipeline, windows_name, settings.warehouse)
-        )
+        tables = specs_of(pipeline, settings.warehouse)
+        closed_ms = None if alert is None else close_time_ms(tables, windows_name)
     if alert and episode and windows.spec.has_silences and not alert.record_count:
         alert = replace(alert, severity=episode.severity)
     if in_json:

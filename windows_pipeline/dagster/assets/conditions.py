@@ -12,6 +12,7 @@ import dagster as dg
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.state import computable_days
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.storage.writer_lock import is_writing
 
 
@@ -27,6 +28,7 @@ class DaysToCompute(dg.AutomationCondition[dg.AssetKey]):
         """Looks at one definition of a pipeline, in the warehouse of the settings."""
         self._pipeline = pipeline
         self._windows_name = windows_name
+        self._tables = specs_of(pipeline, settings.warehouse)
         self._warehouse = settings.warehouse
 
     @property
@@ -50,7 +52,7 @@ class DaysToCompute(dg.AutomationCondition[dg.AssetKey]):
         """
         days: set[str] = set()
         if not is_writing(self._pipeline, self._warehouse):
-            lacking = computable_days(self._pipeline, self._windows_name, self._warehouse)
+            lacking = computable_days(self._tables, self._windows_name)
             days = {day.isoformat() for day in lacking}
         found = context.candidate_subset.compute_intersection_with_partition_keys(days)
         return dg.AutomationResult(context, found)

@@ -16,13 +16,14 @@ from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.local import UnreadableTableError
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.landing import LandingFolder
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.catalog import PipelineSpecs, specs_of
 
 
 class LandedDays(NamedTuple):
     """The landed days of a pipeline.
 
     Attributes:
+        tables: The pipeline's tables.
         folder: The folder of their folders.
         days: The days that have a folder, and that Dagster has as partitions.
         published: The days that are published, which may have no folder any more.
@@ -32,6 +33,7 @@ class LandedDays(NamedTuple):
         ingesting: The unpublished days among `to_run` that a run in Dagster ingests now.
     """
 
+    tables: PipelineSpecs
     folder: LandingFolder
     days: list[date]
     published: set[date]
@@ -70,7 +72,7 @@ def landed_days_of(
     folder = LandingFolder(resolve(pipeline.source.required_path, settings.landing))
     partitions = arrival_days(pipeline)
     known = set(partitions.get_partition_keys())
-    source = tables_of(pipeline, settings.warehouse)
+    source = specs_of(pipeline, settings.warehouse)
     raw_events = asset_key(source.raw_events)
     try:
         published = {part.arrival_unit for part in log_parts(source.arrival_log)}
@@ -85,7 +87,7 @@ def landed_days_of(
         for key, status in statuses.items()
         if status == dg.AssetPartitionStatus.IN_PROGRESS
     ]
-    return LandedDays(folder, landed, published, to_run, missing, sorted(ingesting))
+    return LandedDays(source, folder, landed, published, to_run, missing, sorted(ingesting))
 
 
 def _to_run(
@@ -111,8 +113,9 @@ def lacking_days(pipeline: Pipeline, settings: Settings) -> list[date]:
     None where only Spark reads the tables.
     """
     try:
+        tables = specs_of(pipeline, settings.warehouse)
         of_windows: Iterable[Sequence[date]] = [
-            computable_days(pipeline, name, settings.warehouse) for name in pipeline.windows
+            computable_days(tables, name) for name in pipeline.windows
         ]
     except UnreadableTableError:
         return []

@@ -117,7 +117,7 @@ def _tick(
     cursor = _read(context)
     states = landed.folder.states(landed.unpublished)
     found = complete(landed, states, cursor, pipeline.schedule.on_landing.quiet, time.time())
-    changed, unchanged = _changes(pipeline, settings, landed, cursor)
+    changed, unchanged = _changes(pipeline, landed, cursor)
     for sentence in changed:
         context.log.warning(sentence)
     following = found.cursor.model_copy(update={"unchanged": unchanged})
@@ -193,10 +193,7 @@ def _lacks(quiet_ms: int | None) -> str:
 
 
 def _changes(
-    pipeline: Pipeline,
-    settings: Settings,
-    landed: LandedDays,
-    cursor: Cursor,
+    pipeline: Pipeline, landed: LandedDays, cursor: Cursor
 ) -> tuple[list[str], dict[date, str]]:
     """Sentences on published days that changed, and the digests of days that did not."""
     watched = sorted(landed.published.intersection(landed.days))[-_WATCHED_DAYS:]
@@ -205,7 +202,7 @@ def _changes(
     if not other:
         return [], digests
     try:
-        found = changed_since_ingested(pipeline, settings.warehouse, landed.folder, other)
+        found = changed_since_ingested(landed.tables, landed.folder, other)
     except UnreadableTableError:  # so it is unknown which files were ingested
         return [], {}
     firsts = {file.day: file for file in reversed(found)}

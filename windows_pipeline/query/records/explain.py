@@ -63,8 +63,8 @@ class Explainer:
         self._windows = pipeline.windows[windows_name]
         self._spec = self._windows.spec
         self._rows = DefinitionRows(pipeline, windows_name, warehouse, row_filter)
-        tables = specs_of(pipeline, warehouse).of(windows_name)
-        self._late = LocalTable.if_there(tables.late_records)
+        self._tables = specs_of(pipeline, warehouse)
+        self._late = LocalTable.if_there(self._tables.of(windows_name).late_records)
         self._current: PinnedWindows | None = None
         with suppress(NoTableError):
             self._current = PinnedWindows(pipeline, windows_name, warehouse, "current")
@@ -208,8 +208,7 @@ class Explainer:
     def _to_compute(self) -> frozenset[date]:
         """The days whose windows are not computed."""
         days = {part.arrival_unit for part in self._rows.log}
-        args = (self._pipeline, self._name, self._warehouse, self._rows.log)
-        return frozenset(days - computed_days(*args))
+        return frozenset(days - computed_days(self._tables, self._name, self._rows.log))
 
     def _late_reason(self, row: Mapping[str, Any]) -> str | None:
         """The reason by which late_records lists a record; None if it does not."""

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import date, datetime
 
-from windows_pipeline.config import Pipeline
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
 from windows_pipeline.sources.landing import LandingFolder
-from windows_pipeline.storage import catalog
+from windows_pipeline.storage.catalog import PipelineSpecs, TableSpec
 from windows_pipeline.text.instants import epoch_ms
 
 
 def changed_since_ingested(
-    pipeline: Pipeline, warehouse: str, folder: LandingFolder, days: Collection[date]
+    tables: PipelineSpecs, folder: LandingFolder, days: Collection[date]
 ) -> list[ChangedFile]:
     """The files of some ingested days that were added, deleted or changed since, by day and name.
 
     Args:
-        pipeline: The pipeline.
-        warehouse: The folder of its tables.
+        tables: The pipeline's tables.
         folder: The folder of day folders.
         days: Days that were ingested and that have a folder.
 
@@ -30,10 +28,10 @@ def changed_since_ingested(
         UnreadableTableError: Only Spark reads the tables.
         TableDamagedError: A file of a table is gone or cannot be read.
     """
-    known = _files_of(catalog.specs_of(pipeline, warehouse).landed_files, days)
-    if pipeline.source.skips_bad_files:
+    known = _files_of(tables.landed_files, days)
+    if tables.pipeline.source.skips_bad_files:
         try:
-            left_out = _files_of(catalog.specs_of(pipeline, warehouse).quarantined_files, days)
+            left_out = _files_of(tables.quarantined_files, days)
         except NoTableError:
             left_out = {}
         known |= {(day, name.partition("/")[2]): state for (day, name), state in left_out.items()}
@@ -41,7 +39,7 @@ def changed_since_ingested(
 
 
 def _files_of(
-    spec: catalog.TableSpec, days: Collection[date]
+    spec: TableSpec, days: Collection[date]
 ) -> dict[tuple[date, str], tuple[int | None, int | None]]:
     columns = ("arrival_unit", "file", "size_bytes", "written")
     rows = LocalTable(spec).read(Wanted(), columns=columns).to_pylist()

@@ -30,6 +30,7 @@ __all__ = [
     "OF_SOURCE",
     "OF_WINDOWS",
     "Columns",
+    "PipelineSpecs",
     "PipelineTables",
     "Step",
     "TableColumn",
@@ -191,7 +192,10 @@ class PipelineTables(_TablesOf[T]):
         return [*self.of_source, *(table for tables in of_windows for table in tables)]
 
 
-def specs_of(pipeline: Pipeline, warehouse: str) -> PipelineTables[TableSpec]:
+PipelineSpecs = PipelineTables[TableSpec]
+
+
+def specs_of(pipeline: Pipeline, warehouse: str) -> PipelineSpecs:
     """The tables of a pipeline, as plain values.
 
     Args:
