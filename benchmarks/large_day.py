@@ -18,6 +18,7 @@ from benchmarks.process_tree import PeakMemory, processor_s
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.jobs import Job, RawEventsJob, run_job
 from windows_pipeline.jobs.days.chain import window_jobs
+from windows_pipeline.storage.tables import tables_of
 
 _DAY_US = 86_400_000_000
 
@@ -44,8 +45,8 @@ def main(
         console.print(f"landed: {files * records:,} records, {_megabytes(landing):,.0f} MB")
         spark = start_session(settings)
         spark.sparkContext.setLogLevel("ERROR")
-        jobs: list[Job] = [RawEventsJob(pipeline, settings)]
-        jobs += window_jobs(pipeline, "sliding", settings)
+        jobs: list[Job] = [RawEventsJob(tables_of(pipeline, settings.warehouse), settings)]
+        jobs += window_jobs(tables_of(pipeline, settings.warehouse), "sliding", settings)
         for job in jobs:
             began, spent_s = time.monotonic(), processor_s(os.getpid())
             with PeakMemory(os.getpid(), sys.maxsize, lambda: None) as memory:

@@ -23,6 +23,7 @@ from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.text.instants import time_text
 
 IDENTITY = (
@@ -132,8 +133,8 @@ BREAKS = [
 
 def job_of(project: Project, step: str) -> Job:
     if step == "raw":
-        return RawEventsJob(project.pipeline, project.settings)
-    keyed, final, alerts = window_jobs(project.pipeline, "hourly", project.settings)
+        return RawEventsJob(project.source, project.settings)
+    keyed, final, alerts = window_jobs(project.source, "hourly", project.settings)
     return {"keyed": keyed, "final": final, "alerts": alerts}[step]
 
 
@@ -237,7 +238,9 @@ def what_fails(
 def test_an_empty_window_fails_without_emit_empty(full_run: Project, spark: SparkSession) -> None:
     windows = full_run.pipeline.windows["hourly"].model_copy(update={"emit_empty": False})
     pipeline = full_run.pipeline.model_copy(update={"windows": {"hourly": windows}})
-    job = KeyedWindowsJob(pipeline, "hourly", full_run.settings)
+    job = KeyedWindowsJob(
+        tables_of(pipeline, full_run.settings.warehouse), "hourly", full_run.settings
+    )
     rows = {table.short_name: table.read(spark) for table in job.tables}
     batch = job.check_batches(spark, ALL_DAYS, rows, job.arrived(spark))[0]
     result = {result.check.name: result for result in validate([batch])}["no_empty_window"]

@@ -34,7 +34,7 @@ def test_a_day_of_older_records_is_a_warning(project: SmallProject, spark: Spark
     project.land(4, f"{HEADER}a,41,1\n")
     status, said = project.ingest("run")
     assert (status, "p/w/final_windows closed_through: warning" in said) == (0, True), said
-    final = window_jobs(project.pipeline, "w", project.settings)[1]
+    final = window_jobs(project.source, "w", project.settings)[1]
     (found,) = (
         one for one in check_published(final, spark, DAYS) if one.check.name == "closed_through"
     )
@@ -58,7 +58,11 @@ def test_the_partitions_that_hold_the_watermark_back_are_named(
     header = "k,t,v,n,part\n"
     project.land(1, f"{header}a,40,1,1,x\na,20,1,2,y\n")
     project.land(2, f"{header}a,90,1,1,x\n")
-    result = run_job(RawEventsJob(project.pipeline, project.settings), spark, DAYS[:2])
+    result = run_job(
+        RawEventsJob(project.source, project.settings),
+        spark,
+        DAYS[:2],
+    )
     reported = [
         {name: value for name, value in result.facts[day].items() if "partitions" in name}
         for day in DAYS[:2]

@@ -169,10 +169,10 @@ def rows(pipeline: Pipeline, settings: Settings) -> dict[str, list[str]]:
 def run_days(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, *ranges: list[date]
 ) -> None:
-    raw = RawEventsJob(pipeline, settings)
+    raw = RawEventsJob(tables_of(pipeline, settings.warehouse), settings)
     for days in ranges:
         assert run_job(raw, spark, days).published
-    for job in window_jobs(pipeline, "hours", settings):
+    for job in window_jobs(tables_of(pipeline, settings.warehouse), "hours", settings):
         result = run_job(job, spark, DAYS)
         assert result.published, [check for check in result.checks if not check.passed]
 
@@ -181,7 +181,10 @@ def ambiguous_on_days(
     spark: SparkSession, pipeline: Pipeline, settings: Settings
 ) -> dict[date, int]:
     """How many local times occur twice on each day, by the only check that fails."""
-    jobs = [RawEventsJob(pipeline, settings), *window_jobs(pipeline, "hours", settings)]
+    jobs = [
+        RawEventsJob(tables_of(pipeline, settings.warehouse), settings),
+        *window_jobs(tables_of(pipeline, settings.warehouse), "hours", settings),
+    ]
     days = sorted({row["arrival_unit"] for row in named_rows(jobs[0].tables[0])})
     found = [one for job in jobs for one in check_published(job, spark, days) if not one.passed]
     assert [one.check.name for one in found] == ["no_ambiguous_time"]
@@ -226,7 +229,7 @@ def test_days_in_any_order_and_a_rebuild_equal_plain_records(
     other = LONG | {"pair": {"type": "string", "as": "concat(currency, '/', cast(card as string))"}}
     changed = declare(tmp_path, other)
     with pytest.raises(DefinitionChangedError, match=r"source.columns.pair.as: was .*rebuild pay"):
-        run_job(RawEventsJob(changed, own), spark, DAYS[:1])
+        run_job(RawEventsJob(tables_of(changed, own.warehouse), own), spark, DAYS[:1])
     assert all(result.published for _, result in rebuild(spark, changed, own))
     # The same rows, of keys in the other form; alerts have names that are digests of keys.
     in_first_form = {

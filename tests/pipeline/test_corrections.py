@@ -131,7 +131,7 @@ def relanded(
     mend_day_2(project)
     # Sorted in ranges, as large files are; the other days' files were sorted by a task each (A1).
     with noted_ranges() as ranges:
-        raw = RawEventsJob(project.pipeline, project.settings, SMALL_RANGES)
+        raw = RawEventsJob(project.source, project.settings, SMALL_RANGES)
         assert run_job(raw, spark, [day(2)]).published
     (range_count,) = ranges
     assert range_count > 1
@@ -231,7 +231,7 @@ def test_a_mended_raw_day_becomes_a_correction(
     assert shown == len(expected)
 
     # Corrected windows pass every check; windows that are changed without a correction fail.
-    _, final, alerts_job = window_jobs(relanded.pipeline, "hourly", relanded.settings)
+    _, final, alerts_job = window_jobs(relanded.source, "hourly", relanded.settings)
     assert failed(alerts_job, spark) == set()
     corrected = next(
         window_key for window_key, (what, _, _) in expected.items() if what == "changed"
@@ -273,7 +273,12 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     late_before = own.late_records.read(spark).count()
     versions = (own.final_windows.version(spark), own.alerts.version(spark))
     correction = Correction(1, day(1), day(3), CAUSE, *versions)
-    keyed, final, _ = correction_jobs(project.pipeline, "hourly", project.settings, correction)
+    keyed, final, _ = correction_jobs(
+        project.source,
+        "hourly",
+        project.settings,
+        correction,
+    )
     assert isinstance(final, FinalWindowsJob)
 
     # Killed before final_windows; then between corrections and final_windows; then after both.
@@ -286,7 +291,9 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     expected = listed(spark, project, 1)
     assert expected
     assert unfinished_correction(spark, own.corrections) == correction
-    ordinary = KeyedWindowsJob(full_run.pipeline, "hourly", project.settings)
+    ordinary = KeyedWindowsJob(
+        tables_of(full_run.pipeline, project.settings.warehouse), "hourly", project.settings
+    )
     with pytest.raises(CorrectionUnfinishedError) as refused:
         run_job(ordinary, spark, [day(1)])
     assert "correct flights --windows hourly --from 2013-01-01 --to 2013-01-03" in str(

@@ -237,7 +237,7 @@ def test_runs_at_once_ingest_raw_days(
     begin = Barrier(DAYS)
 
     def ingest(number: int) -> None:
-        job = RawEventsJob(project.pipeline, project.settings)
+        job = RawEventsJob(project.source, project.settings)
         begin.wait()
         write_unchecked(job, spark.newSession(), [day(number)])
 

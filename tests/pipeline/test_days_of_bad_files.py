@@ -228,7 +228,8 @@ def test_a_file_that_changes_while_its_day_is_read_is_bad(
     project.declare(format=kind)
     file = project.land(1, records(kind, 0), "a")
     more = records(kind, 10, 4)
-    job = JobWithinChanges(project.pipeline, project.settings, change=lambda: change(file, more))
+    tables = project.source
+    job = JobWithinChanges(tables, project.settings, change=lambda: change(file, more))
     day = date(2026, 11, 1)
     if how is None:
         assert run_job(job, spark, [day]).published

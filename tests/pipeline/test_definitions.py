@@ -70,7 +70,9 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
     assert keyed.where("NOT closed").isEmpty()
     assert rows_reported(result, tables.keyed_windows) == {keyed.count()}
     # What is published stands its checks by itself, without the windows that are open.
-    job = KeyedWindowsJob(pipeline, "carrier_three_hours", carriers.settings)
+    job = KeyedWindowsJob(
+        tables_of(pipeline, carriers.settings.warehouse), "carrier_three_hours", carriers.settings
+    )
     checks = check_published(job, spark, published_days(job, spark))
     assert [check.check.name for check in checks if not check.passed] == []
 

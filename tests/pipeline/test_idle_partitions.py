@@ -62,7 +62,10 @@ def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
             if one.arrival_unit == arrival_unit
         ]
         (folder / "records.jsonl").write_text("\n".join(lines))
-    jobs = [RawEventsJob(pipeline, own), *window_jobs(pipeline, "sums", own)]
+    jobs = [
+        RawEventsJob(tables_of(pipeline, own.warehouse), own),
+        *window_jobs(tables_of(pipeline, own.warehouse), "sums", own),
+    ]
     tables = tables_of(pipeline, own.warehouse).of("sums")
 
     def run(some: Sequence[date]) -> tuple[list[str], list[str]]:

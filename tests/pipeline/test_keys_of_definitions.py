@@ -52,7 +52,6 @@ from windows_pipeline.query import WindowStore
 from windows_pipeline.query.records.spark_filter import spark_filter
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.maintenance import maintain
-from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import run_stream
 
 SHOPS = ("x", "y", None, "x")
@@ -229,9 +228,13 @@ def published(spark: SparkSession, jobs: Sequence[Job], days: Sequence[Any]) -> 
 def computed(spark: SparkSession, settings: Settings, folder: Path, names: Sequence[str]) -> Ran:
     """Some definitions, computed as one range of days; every check passes."""
     ran = declare(settings, folder, names)
-    published(spark, [RawEventsJob(ran.pipeline, ran.settings)], DAYS)
+    published(spark, [RawEventsJob(ran.source, ran.settings)], DAYS)
     for name in names:
-        published(spark, window_jobs(ran.pipeline, name, ran.settings), DAYS)
+        published(
+            spark,
+            window_jobs(ran.source, name, ran.settings),
+            DAYS,
+        )
     return ran
 
 
@@ -380,7 +383,7 @@ def test_the_tables_of_every_kind_are_the_oracles(
 
 def test_the_check_counts_what_is_filtered_out(ran: Ran, spark: SparkSession) -> None:
     """Rules A5, A9: a record that is in no table fails it, whether or not it passes the filter."""
-    job = KeyedWindowsJob(ran.pipeline, "all_slides", ran.settings)
+    job = KeyedWindowsJob(ran.source, "all_slides", ran.settings)
     log = job.arrived(spark)
     rows = {table.short_name: table.of_arrival_units(spark, DAYS) for table in job.tables}
     late = rows["late_records"]
@@ -460,7 +463,7 @@ def test_published_rows_of_a_stream_pass_and_are_rebuilt(
     run_stream(spark, streamed.pipeline, streamed.settings)
     for name in names:
         require_the_same(streamed, whole, name, SAME)
-        job = KeyedWindowsJob(streamed.pipeline, name, streamed.settings)
+        job = KeyedWindowsJob(streamed.source, name, streamed.settings)
         failed = [one.check.name for one in check_published(job, spark, DAYS) if not one.passed]
         assert failed == []
     assert all(
@@ -482,14 +485,26 @@ def test_single_days_and_a_correction_give_the_same(
     file = tmp_path / "single" / "data" / DAYS[1].isoformat() / "1.jsonl"
     text = file.read_text()
     file.write_text("".join(text.splitlines(keepends=True)[:-5]))
-    published(spark, [RawEventsJob(single.pipeline, single.settings)], DAYS)
+    published(
+        spark,
+        [RawEventsJob(single.source, single.settings)],
+        DAYS,
+    )
     for name in names:
         for days in (DAYS[2:], DAYS[:1], DAYS[1:2]):
-            published(spark, window_jobs(single.pipeline, name, single.settings), days)
+            published(
+                spark,
+                window_jobs(single.source, name, single.settings),
+                days,
+            )
         rows = single.rows(name)
         assert rows != whole.rows(name)
     file.write_text(text)
-    published(spark, [RawEventsJob(single.pipeline, single.settings)], DAYS[1:2])
+    published(
+        spark,
+        [RawEventsJob(single.source, single.settings)],
+        DAYS[1:2],
+    )
     for name in names:
         result = correct(
             spark, single.pipeline, name, single.settings, DAYS[1], None, "records were missing"
@@ -516,12 +531,16 @@ def test_a_source_may_have_a_key_of_several_columns(
     """Rules A6, A9: a record in which a part is null is rejected; definitions may have one part."""
     names = ("source_sessions", "part_slides", "all_slides")
     ran = declare(short_shards, tmp_path, names, key=["k", "shop"])
-    published(spark, [RawEventsJob(ran.pipeline, ran.settings)], DAYS)
-    rejected = tables_of(ran.pipeline, ran.settings.warehouse).rejected_records.read(spark)
+    published(spark, [RawEventsJob(ran.source, ran.settings)], DAYS)
+    rejected = ran.source.rejected_records.read(spark)
     without = [one for one in records() if shop(one) is None]
     assert [row.reason for row in rejected.collect()] == ["null_key"] * len(without)
     for name in names:
-        published(spark, window_jobs(ran.pipeline, name, ran.settings), DAYS)
+        published(
+            spark,
+            window_jobs(ran.source, name, ran.settings),
+            DAYS,
+        )
         require_the_oracles(spark, ran, name, of_shops())
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.small_project import SmallProject
 from tests.support.stored_rows import named_rows
-from windows_pipeline.storage.tables import tables_of
 
 # What results of other names, or a plan in between, might call a column of its own.
 NAMES = (
@@ -94,7 +93,7 @@ def text(records: list[tuple[str, int]]) -> str:
 
 def require_values(project: SmallProject, empty: tuple[str, ...]) -> None:
     """Requires the sum of each name in each row of each table, and rows in all other tables."""
-    for table in tables_of(project.pipeline, project.settings.warehouse).written:
+    for table in project.source.written:
         rows = named_rows(table)
         assert rows or table.name.endswith(empty), table.name
         for row in rows:

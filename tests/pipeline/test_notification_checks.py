@@ -118,7 +118,7 @@ def damaged(rows: DataFrame, how: Damage) -> DataFrame:
 
 def failed(project: SmallProject, spark: SparkSession, how: Damage | None = None) -> set[str]:
     """The checks of all notifications that find broken rows, once they are damaged."""
-    job = window_jobs(project.pipeline, "w", project.settings)[2]
+    job = window_jobs(project.source, "w", project.settings)[2]
     days = published_days(job, spark)
     rows = {table.short_name: table.of_arrival_units(spark, days) for table in job.tables}
     if how is not None:

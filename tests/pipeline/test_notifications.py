@@ -188,7 +188,7 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
     assert {(row[5] is None, row[6]) for row in wanted.episodes} >= {(True, False), (False, False)}
     assert {row[1] for row in rows if row[5] == "ended"} >= {"lasting", "quiet"}
     # Each day alone, and days with a gap between, from the raw records.
-    job = window_jobs(at_once.pipeline, "w", at_once.settings)[2]
+    job = window_jobs(at_once.source, "w", at_once.settings)[2]
     for days in ([1, 3, 4], [2, 3], [3], [6], [9]):
         arrival_units = [date(2026, 11, day) for day in days]
         staged = job.stage(spark, arrival_units, job.arrived(spark))
@@ -278,7 +278,7 @@ def test_a_correction_takes_back_what_did_not_happen(
     status, said = made.call(*correct)
     assert (status, sent(made, "correction", "retracted_by")) == (0, rows), said
     # What was retracted breaks no rule, of all days or of each day alone.
-    job = window_jobs(made.pipeline, "w", made.settings)[2]
+    job = window_jobs(made.source, "w", made.settings)[2]
     days = [date(2026, 11, day) for day in mended]
     for arrival_units in (days, *([day] for day in days)):
         checked = check_published(job, spark, arrival_units)

@@ -64,7 +64,6 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.assign import Reason, assign
 from windows_pipeline.query import WindowStore
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.windows import SessionWindows
 
@@ -199,7 +198,7 @@ def test_the_notifications_are_the_oracles(ran: Ran, spark: SparkSession, name: 
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_the_key_of_a_table_identifies_its_rows(ran: Ran, spark: SparkSession, name: str) -> None:
     """Corrections tell by it which rows are the same."""
-    of_pipeline = tables_of(ran.pipeline, ran.settings.warehouse)
+    of_pipeline = ran.source
     for table in (*of_pipeline.of_source, of_pipeline.landed_files, *of_pipeline.of(name).written):
         rows = table.read(spark)
         if table.key:
@@ -294,7 +293,7 @@ def test_final_results_confirm_or_withdraw_early_warnings(ran: Ran, spark: Spark
 
 def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSession) -> None:
     """Rules A6 and G2: what does not fit the type is rejected; nothing is rounded."""
-    source = tables_of(ran.pipeline, ran.settings.warehouse)
+    source = ran.source
     (rejected,) = source.rejected_records.read(spark).collect()
     assert rejected.reason == "wrong_type: amount"
     assert json.loads(rejected.original)["amount"] == 0.005
@@ -324,7 +323,7 @@ def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> Non
     }
     for name, steps in steps_of.items():
         before = ran.rows(name)
-        jobs = window_jobs(ran.pipeline, name, ran.settings)
+        jobs = window_jobs(ran.source, name, ran.settings)
         for job in (jobs[step] for step in steps):
             result = run_job(job, spark, DAYS[-1:])
             assert result.published, [check for check in result.checks if not check.passed]
@@ -336,7 +335,7 @@ def test_if_all_arrival_units_are_blocked_the_results_are_empty(
     ran: Ran, spark: SparkSession, name: str
 ) -> None:
     """Rule A2: nothing closes past a missing arrival unit, be it the first."""
-    keyed = window_jobs(ran.pipeline, name, ran.settings)[0]
+    keyed = window_jobs(ran.source, name, ran.settings)[0]
     log = tuple(row for row in keyed.arrived(spark) if row.arrival_unit != DAYS[0])
     staged = keyed.stage(spark, DAYS[1:], log).rows
     assert [rows.count() for rows in staged.values()] == [0, 0, 0]
@@ -348,7 +347,7 @@ def test_if_all_arrival_units_are_blocked_the_results_are_empty(
 @pytest.mark.parametrize("name", BREAKS)
 def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: str) -> None:
     """Rules B7, C1, D1, D2: each check finds the window that was broken for it."""
-    job = window_jobs(ran.pipeline, name, ran.settings)[0]
+    job = window_jobs(ran.source, name, ran.settings)[0]
     log = job.arrived(spark)
     stored = {table.short_name: table.read(spark) for table in job.tables}
     keyed = stored["keyed_windows"]
@@ -384,7 +383,7 @@ def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: s
 @pytest.mark.long
 def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSession) -> None:
     """Rules E1, E2: each check finds the window that was broken for it."""
-    job = window_jobs(ran.pipeline, "hops", ran.settings)[-1]
+    job = window_jobs(ran.source, "hops", ran.settings)[-1]
     log = job.arrived(spark)
     firings, warnings = (
         [row.asDict() for row in table.read(spark).collect()] for table in job.tables

@@ -160,9 +160,17 @@ def ran(
                 "all.jsonl",
                 [one for one in made.records if one.arrival_unit == arrival_unit],
             )
-        published(spark, [RawEventsJob(made.pipeline, made.settings)], DAYS)
+        published(
+            spark,
+            [RawEventsJob(made.source, made.settings)],
+            DAYS,
+        )
         for name in CHAINED:
-            published(spark, window_jobs(made.pipeline, name, made.settings), DAYS)
+            published(
+                spark,
+                window_jobs(made.source, name, made.settings),
+                DAYS,
+            )
 
     made = made_once(shared / "rows", make)
     return ran_in(
@@ -189,12 +197,12 @@ def require_the_oracles(
     spark: SparkSession, ran: Ran, names: Sequence[str], records: Sequence[Record]
 ) -> None:
     """Requires the rows of the oracle, of all days at once and of the last alone, and checks."""
-    log = KeyedWindowsJob(ran.pipeline, names[0], ran.settings).arrived(spark)
+    log = KeyedWindowsJob(ran.source, names[0], ran.settings).arrived(spark)
     staged: list[DataFrame] = []
     failing: list[DataFrame] = []
     cached: list[DataFrame] = []
     for name in names:
-        job = KeyedWindowsJob(ran.pipeline, name, ran.settings)
+        job = KeyedWindowsJob(ran.source, name, ran.settings)
         for days in (DAYS, DAYS[2:]):
             stage = job.stage(spark, days, log)
             cached += stage.cached
@@ -238,9 +246,9 @@ def test_records_of_one_key_are_cut_into_shards(
         land(
             tmp_path, "all.jsonl", [one for one in ran.records if one.arrival_unit == arrival_unit]
         )
-    published(spark, [RawEventsJob(ran.pipeline, ran.settings)], DAYS)
+    published(spark, [RawEventsJob(ran.source, ran.settings)], DAYS)
     for name in OF_ONE_KEY:
-        job = KeyedWindowsJob(ran.pipeline, name, ran.settings)
+        job = KeyedWindowsJob(ran.source, name, ran.settings)
         spec = job.windows.spec
         assert isinstance(spec, GracedRows)
         records = job.raw_records(spark, DAYS, job.arrived(spark)).where(~is_late(spec))
@@ -285,7 +293,7 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
 @pytest.mark.long
 def test_the_last_days_first_give_the_same(ran: Ran, spark: SparkSession) -> None:
     """Rules E5, H1: episodes that began earlier are found before these days are computed."""
-    jobs = window_jobs(ran.pipeline, "fours", ran.settings)
+    jobs = window_jobs(ran.source, "fours", ran.settings)
     before = ran.rows("fours")
     for job in jobs:
         for table in job.tables:
@@ -312,7 +320,7 @@ def test_broken_rows_fail_their_checks(ran: Ran, spark: SparkSession) -> None:
     """Rule F5: recounted by other code than the engine's."""
     failing: list[DataFrame] = []
     for fails, name, change in BREAKS:
-        job = KeyedWindowsJob(ran.pipeline, name, ran.settings)
+        job = KeyedWindowsJob(ran.source, name, ran.settings)
         rows = {
             table.short_name: table.read(spark).where(F.col("arrival_unit") == DAYS[1])
             for table in job.tables
@@ -382,7 +390,7 @@ def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
         )
     for name in CHAINED:
         assert streamed.rows(name) == ran.rows(name), (name, cut)
-    job = window_jobs(streamed.pipeline, "fours", streamed.settings)[0]
+    job = window_jobs(streamed.source, "fours", streamed.settings)[0]
     assert [one for one in check_published(job, spark, DAYS) if not one.passed] == []
 
 
@@ -399,7 +407,7 @@ def test_a_stream_of_one_key_gives_the_same(
             name,
             cut,
         )
-        job = KeyedWindowsJob(streamed.pipeline, name, streamed.settings)
+        job = KeyedWindowsJob(streamed.source, name, streamed.settings)
         assert [one for one in check_published(job, spark, DAYS) if not one.passed] == []
 
 
@@ -410,7 +418,11 @@ def test_a_correction_lists_changed_rows(ran: Ran, spark: SparkSession) -> None:
     added = Record(1, 0, 26, "c", latest, {"whole": 100, "amount": None})
     after = [*ran.records, added]
     land(Path(ran.settings.landing), "all.jsonl", [one for one in after if one.arrival_unit == 1])
-    published(spark, [RawEventsJob(ran.pipeline, ran.settings)], DAYS[1:2])
+    published(
+        spark,
+        [RawEventsJob(ran.source, ran.settings)],
+        DAYS[1:2],
+    )
     result = correct(
         spark, ran.pipeline, "fours", ran.settings, DAYS[1], None, "a record was missing"
     )

@@ -54,14 +54,15 @@ def test_a_small_day_runs_with_the_small_settings_and_many_days_do_not(
     project.declare()
     project.land(landed_flights, 12)
     few_days, many_days = [day(1)], [day(number) for number in range(1, 13)]
-    raw = NotingRaw(project.pipeline, project.settings)
+    tables = project.source
+    raw = NotingRaw(tables, project.settings)
     for days in (few_days, many_days):
         assert run_job(raw, spark, days).published
         assert spark.conf.get(NAME, None) is None
     assert raw.seen == ["small", None]
 
     # Other jobs ask the log.
-    keyed = KeyedWindowsJob(project.pipeline, "hourly", project.settings)
+    keyed = KeyedWindowsJob(tables, "hourly", project.settings)
     log = read_log(spark, project.source.arrival_log)
     for days in (few_days, many_days):
         assert keyed.estimated_records(days, log) == landed_in(spark, project, days)

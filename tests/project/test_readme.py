@@ -24,6 +24,7 @@ from windows_pipeline.config.source import ROLE_TYPES
 from windows_pipeline.config.windows.row_kinds import CountKind
 from windows_pipeline.jobs import FiringsJob
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import tables_of
 
 README = Path(__file__).parents[2] / "README.md"
 DOCS = README.parent / "docs"
@@ -102,6 +103,6 @@ def test_it_names_every_check(settings: Settings) -> None:
         *alerts_checks(silent, silent.result_columns(pipeline.source)),
         *alerts_history_checks(),
         *notification_checks(silent.spec),
-        *FiringsJob(pipeline, "by_hour", settings).checks,
+        *FiringsJob(tables_of(pipeline, settings.warehouse), "by_hour", settings).checks,
     ]
     assert [check.name for check in checks if check.name not in text] == []

@@ -126,7 +126,11 @@ def test_a_stream_of_files_that_is_killed_between_tables_equals_a_run(
             )
             if table == "arrival_log":
                 # A run by days would compute the windows that the micro-batch appends later.
-                job = window_jobs(project.pipeline, "hourly", project.settings)[0]
+                job = window_jobs(
+                    project.source,
+                    "hourly",
+                    project.settings,
+                )[0]
                 with pytest.raises(BatchUnfinishedError, match="micro-batch 0 of its stream must"):
                     run_job(job, spark, [day(1)])
         # All tables have the micro-batch, and Spark has not noted so.
@@ -147,10 +151,10 @@ def test_a_stream_of_files_that_is_killed_between_tables_equals_a_run(
     ]
     assert raw[0] == raw[1]
     # The checks of these jobs cover the tables that were not compared with the full run's.
-    hourly, *_ = window_jobs(project.pipeline, "hourly", project.settings)
-    *_, firing = window_jobs(project.pipeline, "firing", project.settings)
+    hourly, *_ = window_jobs(project.source, "hourly", project.settings)
+    *_, firing = window_jobs(project.source, "firing", project.settings)
     checked = IngestTuning(records_per_task=100, checked_rows_per_stretch=50)
-    raw_events = RawEventsJob(project.pipeline, project.settings, checked)
+    raw_events = RawEventsJob(project.source, project.settings, checked)
     jobs: list[Job] = [raw_events, hourly, firing]
     days = [day(number) for number in range(1, DAYS + 1)]
     failed = [
@@ -265,7 +269,9 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
         (1, 30, 5, False),
     ]
     assert tables.final_windows.read(spark).count() == 3
-    hop_firings = window_jobs(pipeline, "hops", own)[-1].tables[0].read(spark)
+    hop_firings = (
+        window_jobs(tables_of(pipeline, own.warehouse), "hops", own)[-1].tables[0].read(spark)
+    )
     on_time = hop_firings.where("reason = 'ON_TIME'").select(F.unix_millis("window_start"))
     assert sorted(row[0] for row in on_time.collect()) == [-5, 0, 5]
     (rejected,) = tables_of(pipeline, own.warehouse).rejected_records.read(spark).collect()
@@ -397,7 +403,9 @@ def checks_know_from_the_log_that_a_stream_fills_it(
     """Rule A6: checks count no folder's records if the log has a stream, whatever the YAML says."""
     shutil.rmtree(Path(own.landing) / "data" / "2026-11-01")
     by_hand = pipeline.source.model_copy(update={"stream": False})
-    job = RawEventsJob(pipeline.model_copy(update={"source": by_hand}), own)
+    job = RawEventsJob(
+        tables_of(pipeline.model_copy(update={"source": by_hand}), own.warehouse), own
+    )
     arrival_units = [datetime(2026, 11, number, tzinfo=UTC).date() for number in (1, 2, 3)]
     judged = check_published(job, spark, arrival_units)
     # No record has a value in column `later`.
@@ -489,7 +497,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
     checks_know_from_the_log_that_a_stream_fills_it(spark, pipeline, own)
 
     with pytest.raises(FedByStreamError, match="numbers: a stream fills its tables"):
-        run_job(RawEventsJob(pipeline, own), spark, [day(1)])
+        run_job(RawEventsJob(tables_of(pipeline, own.warehouse), own), spark, [day(1)])
     with pytest.raises(ValueError, match="its source can't be read by days again"):
         next(rebuild(spark, pipeline, own, "raw_events"))
     definitions = build_definitions(own)

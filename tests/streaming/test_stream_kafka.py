@@ -142,9 +142,9 @@ def test_a_topic_of_several_partitions_is_the_oracles(
     assert sorted(map(tuple, late.collect())) == sorted(
         (str(row.record.source_partition), row.record.offset, row.reason) for row in listed
     )
-    require_right_running_maxima(spark, RawEventsJob(pipeline, own))
+    require_right_running_maxima(spark, RawEventsJob(tables_of(pipeline, own.warehouse), own))
     for name, asked in (("hops", HOPS_POLICY), ("sums", policy)):
-        job = window_jobs(pipeline, name, own)[-1]
+        job = window_jobs(tables_of(pipeline, own.warehouse), name, own)[-1]
         assert reported_of(spark, job) == oracle_firings_of(case, asked)
         streamed = rows_of(job)
         # Some of the drawn cases raise no warning.

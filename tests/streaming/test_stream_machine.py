@@ -149,6 +149,7 @@ class StreamMachine(RuleBasedStateMachine):
                 "alerts": {"busy": {"when": "record_count <> 1", "severity": "record_count"}},
             },
         )
+        self.tables = tables_of(self.pipeline, self.settings.warehouse)
         self.landed: list[Landed] = []
         self.numbers = count()
         self.now = self.day = self.files = 0
@@ -222,9 +223,9 @@ class StreamMachine(RuleBasedStateMachine):
         self.arrive([("b", CLOSES_ALL_MS, 0)])
         self._run()
         self._backfill(self._arrival_units())
-        raw = RawEventsJob(self.pipeline, self.settings)
+        tables = self.tables
+        raw = RawEventsJob(tables, self.settings)
         checked = check_published(raw, self.spark, self._arrival_units())
-        tables = tables_of(self.pipeline, self.settings.warehouse)
         accepted, rejected = (
             Counter(row["arrival_unit"] for row in named_rows(table))
             for table in (tables.raw_events, tables.rejected_records)
@@ -248,7 +249,7 @@ class StreamMachine(RuleBasedStateMachine):
         raised = oracle_alerts.alerts(
             final, lambda row: row.record_count != 1, lambda row: row.record_count
         )
-        own = tables_of(self.pipeline, self.settings.warehouse).of("sums")
+        own = self.tables.of("sums")
         assert texts(
             (
                 row["key"], ms(row["window_start"]), ms(row["window_end"]),
@@ -279,14 +280,14 @@ class StreamMachine(RuleBasedStateMachine):
         self.waits = False
 
     def _arrival_units(self) -> list[date]:
-        log = tables_of(self.pipeline, self.settings.warehouse).arrival_log
+        log = self.tables.arrival_log
         return sorted({row["arrival_unit"] for row in named_rows(log)})
 
     def _backfill(self, arrival_units: list[date]) -> None:
-        own = tables_of(self.pipeline, self.settings.warehouse).of("sums")
+        own = self.tables.of("sums")
         published = (own.final_windows, own.late_records, own.alerts)
         before = [texts(stored_rows(table)) for table in published]
-        for job in window_jobs(self.pipeline, "sums", self.settings):
+        for job in window_jobs(self.tables, "sums", self.settings):
             result = run_job(job, self.spark, arrival_units)
             broken = {one.check.name for one in result.checks if not one.passed}
             assert broken <= {"closed_through"}  # of days without a later record

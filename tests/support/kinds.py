@@ -32,7 +32,7 @@ from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import WindowTables, tables_of
+from windows_pipeline.storage.tables import PipelineTables, WindowTables, tables_of
 
 FIRST_DAY = date(2026, 11, 1)
 ARRIVAL_UNITS = 3
@@ -136,8 +136,12 @@ class Ran(NamedTuple):
     settings: Settings
     records: list[Record]
 
+    @property
+    def source(self) -> PipelineTables:
+        return tables_of(self.pipeline, self.settings.warehouse)
+
     def tables(self, name: str) -> WindowTables:
-        return tables_of(self.pipeline, self.settings.warehouse).of(name)
+        return self.source.of(name)
 
     def rows(self, name: str) -> dict[str, list[str]]:
         tables = self.tables(name)
@@ -159,8 +163,8 @@ class Ran(NamedTuple):
 def run_all(spark: SparkSession, settings: Settings, folder: Path) -> Ran:
     """Computes all windows of a pipeline as one range of days."""
     ran = declare(settings, folder, DAYS_WHOLE)
-    jobs: list[Job] = [RawEventsJob(ran.pipeline, ran.settings)]
-    jobs += [job for name in WINDOWS for job in window_jobs(ran.pipeline, name, ran.settings)]
+    jobs: list[Job] = [RawEventsJob(ran.source, ran.settings)]
+    jobs += [job for name in WINDOWS for job in window_jobs(ran.source, name, ran.settings)]
     for job in jobs:
         result = run_job(job, spark, DAYS)
         failed = [check for check in result.checks if not check.passed]

@@ -73,7 +73,7 @@ class Project:
 
     @property
     def windows(self) -> WindowTables:
-        return tables_of(self.pipeline, self.settings.warehouse).of("hourly")
+        return self.source.of("hourly")
 
     @property
     def tables_by_name(self) -> dict[str, Table]:
@@ -125,7 +125,7 @@ class Project:
     def compute_unchecked(self, spark: SparkSession) -> None:
         """Computes every derived table, without checks and without Dagster."""
         days = [day(number) for number in range(1, DAYS + 1)]
-        for job in window_jobs(self.pipeline, "hourly", self.settings):
+        for job in window_jobs(self.source, "hourly", self.settings):
             write_unchecked(job, spark, days)
 
     def rows(self, table: str) -> list[tuple[object, ...]]:

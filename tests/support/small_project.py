@@ -130,7 +130,7 @@ class SmallProject:
 
     @property
     def windows(self) -> WindowTables:
-        return tables_of(self.pipeline, self.settings.warehouse).of(self.name)
+        return self.source.of(self.name)
 
     @property
     def tables_by_name(self) -> dict[str, Table]:
@@ -172,7 +172,7 @@ class SmallProject:
         """The results of some definitions, without arrival units, micro-batches and the folder."""
         found = {}
         for name in names:
-            tables = tables_of(self.pipeline, self.settings.warehouse).of(name)
+            tables = self.source.of(name)
             of_name = [tables.final_windows, tables.alerts, tables.failed_windows]
             for table in [*of_name, *tables.of_firings]:
                 arrival_units = (

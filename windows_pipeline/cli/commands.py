@@ -189,15 +189,15 @@ def forget(
             f"removed; to compute all tables again: windows-pipeline rebuild {pipeline}"
         )
     begin(context, f"{pipeline}: forgetting {forgotten}")
-    from windows_pipeline.jobs import RawEventsJob
     from windows_pipeline.jobs.days.chain import days_landed
     from windows_pipeline.jobs.days.forget import forget_day
+    from windows_pipeline.sources.landing import landing_of
     from windows_pipeline.storage.writer_lock import writing
 
     with writing(found, settings.warehouse):
         forget_day(session(context, settings), found, settings, forgotten)
     CONSOLE.print(f"{pipeline}: {forgotten} is in no table any more")
-    landing = RawEventsJob(found, settings).landing
+    landing = landing_of(found.source, settings.landing)
     if forgotten in days_landed(found, landing):
         folder = f"{landing.path}/{forgotten}"
         CONSOLE.print(f"  its folder is still there, and the next run ingests it: {folder}")

@@ -49,11 +49,11 @@ from windows_pipeline.jobs.quarantine import (
     quarantine_rows,
     quarantined_among,
 )
-from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError, with_more
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.sources.landed_files import read_landed
-from windows_pipeline.sources.landing import FileState, LandingFolder
+from windows_pipeline.sources.landing import FileState, LandingFolder, landing_of
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning, records_in
 from windows_pipeline.sources.validation import (
     AMBIGUOUS_TIME,
@@ -63,7 +63,7 @@ from windows_pipeline.sources.validation import (
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import PipelineTables, tables_of
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.text.problems import RefusedError
 
 _LANDED = ("landed", "rejected")
@@ -85,7 +85,7 @@ class RawEventsJob:
         bad: The errors of the files that the job leaves out and lists (rule A8).
     """
 
-    pipeline: Pipeline
+    source_tables: PipelineTables
     settings: Settings
     tuning: IngestTuning = INGEST_TUNING
     bad: tuple[BadFileError, ...] = ()
@@ -106,10 +106,10 @@ class RawEventsJob:
         every = (of.raw_events, of.rejected_records, of.quarantined_files, of.arrival_log)
         return [replace(table, starts_over=self.starts_over) for table in every if table.is_written]
 
-    @cached_property
-    def source_tables(self) -> PipelineTables:
-        """The tables of the pipeline."""
-        return tables_of(self.pipeline, self.settings.warehouse)
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline."""
+        return self.source_tables.pipeline
 
     def for_run(self) -> Self:
         """The same job, which has not listed its landing yet."""
@@ -146,7 +146,7 @@ class RawEventsJob:
     @cached_property
     def landing(self) -> LandingFolder:
         """The folder of the source's day folders, which the job lists once; see `for_run`."""
-        return LandingFolder(resolve(self.pipeline.source.required_path, self.settings.landing))
+        return landing_of(self.pipeline.source, self.settings.landing)
 
     def without(self, error: BadFileError) -> Job | None:
         """The job that leaves out the files of an error, too; None if bad files stop the job."""

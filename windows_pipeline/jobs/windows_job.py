@@ -22,7 +22,7 @@ from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.jobs.unfinished_batch import logged_rows, require_finished_batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import PipelineTables, WindowTables, tables_of
+from windows_pipeline.storage.tables import PipelineTables, WindowTables
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,21 @@ class WindowsJob:
     """A job of a window definition, with the tables of the definition and of its source.
 
     Attributes:
-        pipeline: The pipeline.
+        source: The tables of the pipeline.
         windows_name: The definition's name.
         settings: Where the tables lie, and how Spark runs.
         starts_over: Whether the job computes its tables again from the start; see `Table`.
     """
 
-    pipeline: Pipeline
+    source: PipelineTables
     windows_name: str
     settings: Settings
     starts_over: bool = field(default=False, kw_only=True)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline."""
+        return self.source.pipeline
 
     @property
     def windows(self) -> Windows:
@@ -50,11 +55,6 @@ class WindowsJob:
     def definition(self) -> Definition:
         """The definition, which computes the rows."""
         return Definition(self.pipeline, self.windows_name, self.settings.tuning)
-
-    @cached_property
-    def source(self) -> PipelineTables:
-        """The tables of the pipeline."""
-        return tables_of(self.pipeline, self.settings.warehouse)
 
     @property
     def window_tables(self) -> WindowTables:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from pyarrow import fs
 
+from windows_pipeline.config import Source
 from windows_pipeline.sources.bad_files import (
     BadFileError,
     changed_while_read,
@@ -23,6 +24,7 @@ from windows_pipeline.sources.bad_files import (
 )
 from windows_pipeline.sources.file_checks import LandedFile, require_may_be_empty, require_name
 from windows_pipeline.text.day_names import day_of
+from windows_pipeline.text.locations import resolve
 
 _CHUNK_BYTES = 1 << 20
 _LISTING_THREADS = 16
@@ -370,3 +372,8 @@ def _root(path: str) -> _Root:
 def _file(root: _Root, file: FileState) -> LandedFile:
     path, uri = (f"{of_root}/{file.day}/{file.name}" for of_root in (root.path, root.uri))
     return LandedFile(file.day, file.name, path, uri, file.size_bytes, file.is_text)
+
+
+def landing_of(source: Source, landing: str) -> LandingFolder:
+    """The folder of a source's landed files, which lies in the folder that settings name."""
+    return LandingFolder(resolve(source.required_path, landing))

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +30,7 @@ from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import PipelineTables, tables_of
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import BatchRecords
 from windows_pipeline.streaming.log_state import LogState, log_rows
@@ -88,8 +87,8 @@ class MicroBatch:
     """A micro-batch of a pipeline's stream.
 
     Attributes:
-        pipeline: The pipeline.
-        settings: Where the tables lie.
+        tables: The tables of the pipeline.
+        settings: How Spark runs.
         number: The micro-batch's number, one more than the number before.
         stream: The stream's name in the log.
         topic: The topic that the stream follows, if it follows a topic.
@@ -98,7 +97,7 @@ class MicroBatch:
         append: Appends rows to a table.
     """
 
-    pipeline: Pipeline
+    tables: PipelineTables
     settings: Settings
     number: int
     stream: str
@@ -106,6 +105,11 @@ class MicroBatch:
     unseen: Sequence[str] = ()
     tuning: IngestTuning = INGEST_TUNING
     append: Append = Table.append
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline."""
+        return self.tables.pipeline
 
     def run(
         self, spark: SparkSession, landed: BatchRecords, state: LogState
@@ -164,7 +168,7 @@ class MicroBatch:
         def ingest() -> list[Appends]:
             refused = ordered.where(F.col("reason").isNotNull())
             self._ingest((fresh, accepted), (refused, sum(rejected.values())))
-            self._log(spark, self._tables.arrival_log, rows)
+            self._log(spark, self.tables.arrival_log, rows)
             return []
 
         def compute() -> list[Appends]:
@@ -206,7 +210,7 @@ class MicroBatch:
         Raises:
             BadFileError: A file turned bad after the micro-batch began, so its records count.
         """
-        table = self._tables.quarantined_files
+        table = self.tables.quarantined_files
         if not table.is_written:
             return
         of_batch = [file._replace(batch=self.number) for file in files]
@@ -225,10 +229,6 @@ class MicroBatch:
         counts = fresh.agg(*[F.count(f"`{name}`") for name in self.unseen]).collect()[0]
         return [name for name, values in zip(self.unseen, counts, strict=True) if not values]
 
-    @cached_property
-    def _tables(self) -> PipelineTables:
-        return tables_of(self.pipeline, self.settings.warehouse)
-
     def _raw(self, ordered: DataFrame) -> DataFrame:
         accepted = ordered.where(F.col("reason").isNull())
         timed = with_timestamps(accepted, "event_time", "running_max")
@@ -236,7 +236,7 @@ class MicroBatch:
 
     def _ingest(self, accepted: tuple[DataFrame, int], rejected: tuple[DataFrame, int]) -> None:
         """Appends accepted and rejected records, if there are any."""
-        tables = self._tables
+        tables = self.tables
         of_tables = ((tables.raw_events, *accepted), (tables.rejected_records, *rejected))
         together([append_of(*rows, self.number, self.append) for rows in of_tables if rows[-1]])
 
@@ -246,8 +246,8 @@ class MicroBatch:
         return {
             name: BatchWindows(
                 Definition(self.pipeline, name, self.settings.tuning),
-                self._tables,
-                self._tables.of(name),
+                self.tables,
+                self.tables.of(name),
                 self.number,
                 fresh,
                 row_count,

@@ -21,10 +21,10 @@ from windows_pipeline.jobs.unfinished_batch import (
     is_there,
     require_finished_batch,
 )
-from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files, with_more
 from windows_pipeline.sources.kafka.state import topic_state
-from windows_pipeline.sources.landing import LandingFolder
+from windows_pipeline.sources.landing import landing_of
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.files.damage import PUT_BACK
 from windows_pipeline.storage.table import Table, noted
@@ -51,9 +51,14 @@ class Stream:
     """A pipeline's stream, whose tables allow it to run; see `prepared_stream`."""
 
     spark: SparkSession
-    pipeline: Pipeline
+    tables: PipelineTables
     settings: Settings
     tuning: IngestTuning
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline."""
+        return self.tables.pipeline
 
     def run(
         self,
@@ -71,7 +76,9 @@ class Stream:
         """
         source = self.pipeline.source
         read = source.path if source.kafka is None else f"topic {topic_of(source).topic}"
-        with noted(f"stream {self.pipeline.name} of {read} (checkpoint {self._checkpoint})"):
+        with noted(
+            f"stream {self.pipeline.name} of {read} (checkpoint {self.tables.stream_checkpoint})"
+        ):
             self._run(every, on_batch, append)
 
     def _run(
@@ -84,7 +91,7 @@ class Stream:
         batches = _Batches(self, landing, topic, on_batch, append)
         query = (
             records.writeStream.queryName(f"{self.pipeline.name} stream")
-            .option("checkpointLocation", self._checkpoint)
+            .option("checkpointLocation", self.tables.stream_checkpoint)
             .foreachBatch(batches.take)
             .trigger(**trigger)
             .start()
@@ -102,11 +109,6 @@ class Stream:
         finally:
             query.stop()
 
-    @property
-    def _checkpoint(self) -> str:
-        """Where Spark stores how far the stream has come."""
-        return tables_of(self.pipeline, self.settings.warehouse).stream_checkpoint
-
     def _require_listed(self) -> None:
         """Requires that Spark lists all files: it silently skips some bad files.
 
@@ -116,8 +118,7 @@ class Stream:
         source = self.pipeline.source
         if source.is_landed:
             with suppress(FileNotFoundError):  # a folder may have been removed meanwhile
-                folder = resolve(source.required_path, self.settings.landing)
-                LandingFolder(folder).require_listed(source.format)
+                landing_of(source, self.settings.landing).require_listed(source.format)
 
 
 def prepared_stream(
@@ -141,11 +142,12 @@ def prepared_stream(
         StreamBehindError: The checkpoint lacks micro-batches that the tables have,
             or a table lacks rows that others have.
     """
-    _require_whole(spark, pipeline, settings)
+    tables = tables_of(pipeline, settings.warehouse)
+    _require_whole(spark, tables)
     # First, as a correction that was killed may have changed the definition of some tables.
-    _refuse_while_correcting(spark, pipeline, settings)
-    _make_tables(spark, pipeline, settings)
-    return Stream(spark, pipeline, settings, tuning)
+    _refuse_while_correcting(spark, tables, settings)
+    _make_tables(spark, tables)
+    return Stream(spark, tables, settings, tuning)
 
 
 def run_stream(
@@ -190,7 +192,7 @@ def run_stream(
     stream.run(every=every, on_batch=on_batch, append=append)
 
 
-def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+def _require_whole(spark: SparkSession, tables: PipelineTables) -> None:
     """Requires that raw_events and the checkpoint have all that the arrival log names.
 
     Raises:
@@ -198,7 +200,7 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
         StreamBehindError: The checkpoint lacks the log's newest micro-batch, or the log also has
             days that were ingested whole.
     """
-    tables = tables_of(pipeline, settings.warehouse)
+    pipeline = tables.pipeline
     if not tables.arrival_log.exists(spark):
         return
     log = read_log(spark, tables.arrival_log)
@@ -233,13 +235,13 @@ def _interval(every: str) -> str:
     return f"{ms} milliseconds"
 
 
-def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+def _make_tables(spark: SparkSession, of_pipeline: PipelineTables) -> None:
     """Creates missing tables; a rebuild must then fill them with earlier micro-batches.
 
     Raises:
         StreamBehindError: A table lacks rows of micro-batches that other tables have.
     """
-    of_pipeline = tables_of(pipeline, settings.warehouse)
+    pipeline = of_pipeline.pipeline
     arrival_log = of_pipeline.arrival_log
     log = read_log(spark, arrival_log) if arrival_log.exists(spark) else ()
     came = last_logged(log).batch is not None
@@ -295,14 +297,16 @@ def _refuse_while_rebuilding(spark: SparkSession, tables: Sequence[Table]) -> No
             )
 
 
-def _refuse_while_correcting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+def _refuse_while_correcting(
+    spark: SparkSession, tables: PipelineTables, settings: Settings
+) -> None:
     """Refuses to begin a micro-batch while a correction of the pipeline is not finished.
 
     Raises:
         CorrectionUnfinishedError: A correction is not finished.
     """
-    for name in pipeline.windows:
-        AlertsJob(pipeline, name, settings).refuse_while_correcting(spark)
+    for name in tables.pipeline.windows:
+        AlertsJob(tables, name, settings).refuse_while_correcting(spark)
 
 
 def _followed_topic(spark: SparkSession, pipeline: Pipeline) -> FollowedTopic | None:
@@ -343,7 +347,7 @@ class _Batches:
         self._stream = ""
         self._state: LogState | None = None
         self._unseen: list[str] = list(pipeline.source.values)
-        self._tables = tables_of(pipeline, stream.settings.warehouse)
+        self._tables = stream.tables
         self.error: Exception | None = None
 
     def begin(self, query_id: str) -> None:
@@ -362,13 +366,13 @@ class _Batches:
 
     def _ingest(self, rows: DataFrame, number: int) -> None:
         # A correction or rebuild that has begun since then does not read this micro-batch.
-        _refuse_while_correcting(self._spark, self._pipeline, self._settings)
+        _refuse_while_correcting(self._spark, self._tables, self._settings)
         _refuse_while_rebuilding(self._spark, self._tables.written)
         state = self._state_before(number)
         start = self._pipeline.partitions.start
         last_arrival_unit = max(state.last_arrival_unit or start, start)
         batch = MicroBatch(
-            self._pipeline,
+            self._tables,
             self._settings,
             number,
             self._stream,

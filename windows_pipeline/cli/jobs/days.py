@@ -55,7 +55,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_from, days_text
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import PipelineTables
+from windows_pipeline.storage.tables import PipelineTables, tables_of
 from windows_pipeline.text.counts import counted
 
 
@@ -68,8 +68,9 @@ def check_tables(
         TableMissingError: A table that was filled is gone.
     """
     spark = session(context, settings)
-    require_filled(spark, pipeline, settings)
-    jobs = all_jobs(pipeline, settings)
+    tables = tables_of(pipeline, settings.warehouse)
+    require_filled(spark, tables, settings)
+    jobs = all_jobs(tables, settings)
     results: list[tuple[str, CheckResult]] = []
     for number, job in enumerate(jobs, 1):
         main_table = job.tables[0].name
@@ -94,9 +95,9 @@ def check_tables(
     print_checks(results)
     print_published(pipeline, [(name, found) for name, found in results if not found.passed])
     status.update(f"{pipeline.name}: counting records")
-    raw = RawEventsJob(pipeline, settings)
-    _print_records(spark, raw.source_tables, raw.arrived_so_far(spark))
-    _print_quarantined(spark, raw.source_tables, None)
+    raw = RawEventsJob(tables, settings)
+    _print_records(spark, tables, raw.arrived_so_far(spark))
+    _print_quarantined(spark, tables, None)
     left = _print_unfinished(spark, raw) if pipeline.source.is_landed else []
     end_failed([*failed_rules(results), *left])
 
@@ -110,6 +111,7 @@ def run_landed(
 ) -> None:
     """Runs the days that the user names, or all new and waiting days."""
     between = _days_between(pipeline, asked[0], asked[-1]) if asked else []
+    tables = tables_of(pipeline, settings.warehouse)
     spark = session(context, settings)
     status.update(f"{pipeline.name}: looking for days to run")
     refused: set[str] = set()
@@ -134,16 +136,16 @@ def run_landed(
             print_jobs(followed, pipeline, again, done.jobs, "see the end of this output")
         done.failure = "; ".join(map(str, bad)) or None
         if not runs:
-            require_definition(spark, RawEventsJob(pipeline, settings).source_tables)
+            require_definition(spark, tables)
             CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
     status.update(f"{pipeline.name}: counting records")
     left_out = {day for error in bad for day in error.days}
     of_runs = {day for days in runs for day in days.days} - left_out
-    raw = RawEventsJob(pipeline, settings)
+    raw = RawEventsJob(tables, settings)
     log = raw.arrived_so_far(spark)
     of_days = tuple(row for row in log if row.arrival_unit in of_runs)
-    _print_records(spark, raw.source_tables, of_days)
-    _print_quarantined(spark, raw.source_tables, of_runs)
+    _print_records(spark, tables, of_days)
+    _print_quarantined(spark, tables, of_runs)
     left = _print_unfinished(spark, raw, left_out, refused)
     if bad:
         print_bad_files(pipeline.name, bad, {row.arrival_unit for row in log})

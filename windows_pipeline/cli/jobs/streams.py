@@ -18,10 +18,11 @@ from windows_pipeline.cli.terminal.printed import (
 )
 from windows_pipeline.cli.terminal.progress import Status
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs import RawEventsJob
 from windows_pipeline.jobs.days.chain import checked_days, skipped
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import bad_file_in
+from windows_pipeline.sources.landing import landing_of
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.text.counts import counted
 
@@ -37,8 +38,9 @@ def follow(
     pipeline.source.require_variables()
     spark = session(context, settings)
     if pipeline.source.is_landed:
-        landing = RawEventsJob(pipeline, settings).landing
-        print_skipped(pipeline.name, skipped(pipeline, landing))
+        print_skipped(
+            pipeline.name, skipped(pipeline, landing_of(pipeline.source, settings.landing))
+        )
     status.update(f"{pipeline.name}: waiting for the first micro-batch")
     batches = PrintedBatches(pipeline)
     ended: list[BatchResult] = []
@@ -93,7 +95,7 @@ def _check(
     if not days:
         return []
     status.update(f"{pipeline.name}: checking {counted(len(days), 'day')}")
-    checked = list(checked_days(spark, pipeline, settings, days))
+    checked = list(checked_days(spark, tables_of(pipeline, settings.warehouse), settings, days))
     failed = [(name, found) for name, results in checked for found in results if not found.passed]
     print_checks(failed)
     print_published(pipeline, failed)

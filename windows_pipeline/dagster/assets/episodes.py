@@ -8,7 +8,7 @@ from datetime import date
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.config import Windows
 from windows_pipeline.dagster.assets.checks import RULES
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.jobs import AlertsJob
@@ -16,6 +16,7 @@ from windows_pipeline.query.episodes import Episode, episodes_of_days, worst_ale
 from windows_pipeline.query.tables.local import LocalTable, NoTableError, UnreadableTableError
 from windows_pipeline.report.words import trace_command
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.text.instants import day_number, time_text
 from windows_pipeline.text.markdown import as_text, code, plain
 from windows_pipeline.text.values import short
@@ -29,9 +30,10 @@ _COLUMNS = ("key", "trace", "state", "from", "to", "length", "severity", "alerts
 class EpisodeChecks:
     """Evaluates the checks of a definition's alert rules for each day."""
 
-    def __init__(self, pipeline: Pipeline, windows_name: str, settings: Settings) -> None:
-        """Takes the definition, and where its tables lie."""
-        job = AlertsJob(pipeline, windows_name, settings)
+    def __init__(self, tables: PipelineTables, windows_name: str, settings: Settings) -> None:
+        """Takes the pipeline's tables, and the definition's name."""
+        pipeline = tables.pipeline
+        job = AlertsJob(tables, windows_name, settings)
         self._pipeline = pipeline
         self._name = windows_name
         self._windows = pipeline.windows[windows_name]

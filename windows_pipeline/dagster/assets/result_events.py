@@ -60,14 +60,14 @@ class ResultEvents:
         self._warehouse = settings.warehouse
         self._of_pipeline = tables_of(pipeline, settings.warehouse)
         self._tables = {table.name: table for table in self._of_pipeline.written}
-        self._mains = {job.tables[0].name for job in all_jobs(pipeline, settings)}
+        self._mains = {job.tables[0].name for job in all_jobs(self._of_pipeline, settings)}
         self._plots = {self._of_pipeline.raw_events.name: lateness_plots(pipeline, settings)}
         self._episodes: dict[str, EpisodeChecks] = {}
         for name in pipeline.windows:
             tables = self._of_pipeline.of(name)
             self._plots[tables.final_windows.name] = size_plots(pipeline, name, settings)
             self._plots[tables.alerts.name] = plot_and_warnings(pipeline, name, settings)
-            self._episodes[tables.alerts.name] = EpisodeChecks(pipeline, name, settings)
+            self._episodes[tables.alerts.name] = EpisodeChecks(self._of_pipeline, name, settings)
 
     def of_job(self, name: str, result: JobResult, again: str | None = None) -> Iterator[Event]:
         """A job's checks and, if it published, a materialization of each table and day.

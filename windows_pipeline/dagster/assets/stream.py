@@ -31,7 +31,7 @@ from windows_pipeline.jobs.days.chain import checked_days
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError, bad_file_in
 from windows_pipeline.storage.table import TableRebuiltError, TableRedefinedError
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables, tables_of
 from windows_pipeline.storage.writer_lock import is_writing
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.text.counts import counted
@@ -74,9 +74,10 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 context.log_event(event)
 
         def published(*, is_whole: bool) -> Iterator[Event]:
-            arrival_log = tables_of(pipeline, settings.warehouse).arrival_log
-            days = _days_to_check(batches, read_log(session, arrival_log), is_whole=is_whole)
-            checked = [*checked_days(session, pipeline, settings, days)] if days else []
+            tables = tables_of(pipeline, settings.warehouse)
+            log = read_log(session, tables.arrival_log)
+            days = _days_to_check(batches, log, is_whole=is_whole)
+            checked = [*checked_days(session, tables, settings, days)] if days else []
             evaluated = [*events.of_checked(checked, days)]
             yield from events.of_stream(batches, evaluated)
             yield from in_order(context.instance, evaluated)
@@ -105,10 +106,10 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
 
 
 def source_assets(
-    pipeline: Pipeline, settings: Settings
+    tables: PipelineTables, settings: Settings
 ) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     """The assets of the tables of a followed source, and the check of their rules."""
-    job = RawEventsJob(pipeline, settings)
+    pipeline, job = tables.pipeline, RawEventsJob(tables, settings)
     main = asset_key(job.tables[0])
 
     @dg.multi_asset_check(

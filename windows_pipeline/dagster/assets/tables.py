@@ -19,7 +19,7 @@ from windows_pipeline.jobs import (
     RawEventsJob,
 )
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables, tables_of
 
 Assets = list[dg.AssetsDefinition | dg.AssetSpec]
 
@@ -39,22 +39,22 @@ def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
         The definitions; the steps need the resource `spark`, see `spark_resource`.
     """
     made: Assets = [source_spec(pipeline)]
+    tables = tables_of(pipeline, settings.warehouse)
     if pipeline.source.by_days:
-        made += step(pipeline, RawEventsJob(pipeline, settings), deps=[source_key(pipeline)])
+        made += step(pipeline, RawEventsJob(tables, settings), deps=[source_key(pipeline)])
     else:
-        made += source_assets(pipeline, settings)
+        made += source_assets(tables, settings)
     for name in pipeline.windows:
-        made += _window_assets(pipeline, name, settings)
+        made += _window_assets(tables, name, settings)
     return made
 
 
-def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) -> Assets:
+def _window_assets(source: PipelineTables, windows_name: str, settings: Settings) -> Assets:
     """The assets of the tables of one window definition."""
-    source = tables_of(pipeline, settings.warehouse)
-    tables = source.of(windows_name)
+    pipeline, tables = source.pipeline, source.of(windows_name)
     keyed_windows = step(
         pipeline,
-        KeyedWindowsJob(pipeline, windows_name, settings),
+        KeyedWindowsJob(source, windows_name, settings),
         deps=[
             asset_key(source.raw_events),
             asset_key(source.arrival_log),
@@ -63,13 +63,13 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
     )
     final_windows = step(
         pipeline,
-        FinalWindowsJob(pipeline, windows_name, settings),
+        FinalWindowsJob(source, windows_name, settings),
         deps=[asset_key(tables.keyed_windows)],
     )
     warnings = tables.early_warnings
     alerts = step(
         pipeline,
-        AlertsJob(pipeline, windows_name, settings),
+        AlertsJob(source, windows_name, settings),
         # The job reads raw_events for episodes that began before the run's days.
         deps=[
             asset_key(tables.final_windows),
@@ -83,7 +83,7 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
         # final_windows confirms or withdraws the early warnings of firings.
         firings = step(
             pipeline,
-            FiringsJob(pipeline, windows_name, settings),
+            FiringsJob(source, windows_name, settings),
             deps=[
                 asset_key(source.raw_events),
                 asset_key(source.arrival_log),

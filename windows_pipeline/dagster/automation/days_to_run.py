@@ -14,8 +14,8 @@ from windows_pipeline.dagster.partitions import arrival_days, range_tags
 from windows_pipeline.query.state import computable_days
 from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.local import UnreadableTableError
-from windows_pipeline.settings import Settings, resolve
-from windows_pipeline.sources.landing import LandingFolder
+from windows_pipeline.settings import Settings
+from windows_pipeline.sources.landing import LandingFolder, landing_of
 from windows_pipeline.storage.catalog import PipelineSpecs, specs_of
 
 
@@ -69,7 +69,7 @@ def landed_days_of(
         FileNotFoundError: There is no folder of landed days.
         TableDamagedError: A file of the log is damaged.
     """
-    folder = LandingFolder(resolve(pipeline.source.required_path, settings.landing))
+    folder = landing_of(pipeline.source, settings.landing)
     partitions = arrival_days(pipeline)
     known = set(partitions.get_partition_keys())
     source = specs_of(pipeline, settings.warehouse)

@@ -68,7 +68,7 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         session = spark.spark_session
         events = ResultEvents(pipeline, settings, session, context.instance)
         failed: list[OfTable] = []
-        for job in all_jobs(pipeline, settings):
+        for job in all_jobs(tables_of(pipeline, settings.warehouse), settings):
             name = job.tables[0].name
             if not all(table.exists(session) for table in job.tables):
                 context.log.info(f"{name}: the table does not exist yet")

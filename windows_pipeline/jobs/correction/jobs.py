@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -23,7 +22,6 @@ from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.diff import apply_differences, differences
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import PipelineTables, tables_of
 
 
 @dataclass(frozen=True)
@@ -31,11 +29,6 @@ class InCorrection(WindowsJob):
     """A job of a correction; no other job may write while the correction is not finished."""
 
     correction: Correction
-
-    @cached_property
-    def source(self) -> PipelineTables:
-        """The tables of the pipeline, which follow the old grace until the correction ends."""
-        return tables_of(self.pipeline, self.settings.warehouse, grace_may_differ=True)
 
     def refuse_while_correcting(self, spark: SparkSession) -> None:
         """Refuses nothing, as the job belongs to the unfinished correction."""

@@ -39,7 +39,7 @@ from windows_pipeline.jobs.unfinished_batch import (
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import days_from, days_text
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import WindowTables, tables_of
+from windows_pipeline.storage.tables import PipelineTables, WindowTables, tables_of
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class CorrectionPlan:
             f"{', as the grace was changed' if self.grace_changed else ''}"
         )
         results: list[tuple[str, JobResult]] = []
-        for step in correction_jobs(job.pipeline, job.windows_name, job.settings, correction):
+        for step in correction_jobs(job.source, job.windows_name, job.settings, correction):
             if not step.tables[0].exists(spark):
                 continue  # the tables of firings, which no run has computed so far
             begin(step.tables[0].name)
@@ -263,16 +263,16 @@ def plan_correction(
         require_finished_batch(spark, of_pipeline, log)
     grace_changed = not all(table.follows_definition(spark) for table in tables.of_every_definition)
     asked = _asked_days(spark, tables, None if grace_changed else first, last, unfinished)
-    job = KeyedWindowsJob(pipeline, windows_name, settings)
+    job = KeyedWindowsJob(of_pipeline, windows_name, settings)
     return CorrectionPlan(job, log, asked, cause, grace_changed, fired, unfinished)
 
 
 def correction_jobs(
-    pipeline: Pipeline, windows_name: str, settings: Settings, correction: Correction
+    tables: PipelineTables, windows_name: str, settings: Settings, correction: Correction
 ) -> list[KeyedWindowsCorrection | FinalWindowsCorrection | AlertsCorrection | FiringsCorrection]:
-    """The jobs of a correction, in order."""
-    of_windows = (pipeline, windows_name, settings, correction)
-    fires = pipeline.windows[windows_name].trigger is not None
+    """The jobs of a correction, in order, on tables that may follow the old grace."""
+    of_windows = (tables, windows_name, settings, correction)
+    fires = tables.pipeline.windows[windows_name].trigger is not None
     return [
         KeyedWindowsCorrection(*of_windows),
         FinalWindowsCorrection(*of_windows),

@@ -41,40 +41,39 @@ from windows_pipeline.text.counts import counted
 STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts", "firings")
 
 
-def window_jobs(pipeline: Pipeline, windows_name: str, settings: Settings) -> list[Job]:
+def window_jobs(tables: PipelineTables, windows_name: str, settings: Settings) -> list[Job]:
     """The jobs of one window definition, in order."""
-    of_windows = (pipeline, windows_name, settings)
+    of_windows = (tables, windows_name, settings)
     jobs: list[Job] = [
         KeyedWindowsJob(*of_windows),
         FinalWindowsJob(*of_windows),
         AlertsJob(*of_windows),
     ]
-    if pipeline.windows[windows_name].trigger is not None:
+    if tables.pipeline.windows[windows_name].trigger is not None:
         jobs.append(FiringsJob(*of_windows))
     return jobs
 
 
-def all_jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
+def all_jobs(tables: PipelineTables, settings: Settings) -> list[Job]:
     """The jobs of a pipeline in order: of its source, then of each window definition."""
-    jobs: list[Job] = [RawEventsJob(pipeline, settings)]
-    for name in pipeline.windows:
-        jobs += window_jobs(pipeline, name, settings)
+    jobs: list[Job] = [RawEventsJob(tables, settings)]
+    for name in tables.pipeline.windows:
+        jobs += window_jobs(tables, name, settings)
     return jobs
 
 
-def require_filled(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+def require_filled(spark: SparkSession, of_pipeline: PipelineTables, settings: Settings) -> None:
     """Requires that no table of windows is gone that a run or a stream has filled.
 
     Raises:
         TableMissingError: A table is gone; the message names the command that computes it again.
     """
-    of_pipeline = tables_of(pipeline, settings.warehouse)
     arrival_log = of_pipeline.arrival_log
     log = read_log(spark, arrival_log) if arrival_log.exists(spark) else ()
-    for name in pipeline.windows:
+    for name in of_pipeline.pipeline.windows:
         # A pipeline that got `notify` after its last run has no notifications yet.
         notified = of_pipeline.of(name).notifications
-        jobs = window_jobs(pipeline, name, settings)
+        jobs = window_jobs(of_pipeline, name, settings)
         tables = [table for job in jobs for table in job.tables if table != notified]
         fires = [table for job in jobs if isinstance(job, FiringsJob) for table in job.tables]
         there = [table.exists(spark) for table in tables]
@@ -94,14 +93,14 @@ def require_filled(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
 
 
 def checked_days(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, days: Sequence[date]
+    spark: SparkSession, tables: PipelineTables, settings: Settings, days: Sequence[date]
 ) -> Iterator[tuple[str, list[CheckResult]]]:
     """Checks the published rows of days, job by job, as a stream does once it has ended.
 
     Yields:
         The name of each job's first table, and the results of the job's checks.
     """
-    for job in all_jobs(pipeline, settings):
+    for job in all_jobs(tables, settings):
         yield job.tables[0].name, check_published(job, spark, days)
 
 
@@ -137,7 +136,8 @@ def rebuild(
         BatchCameError: A micro-batch came meanwhile; another rebuild is needed.
         ValueError: raw_events follows an old definition, and the source can't be read by days.
     """
-    raw = RawEventsJob(pipeline, settings)
+    tables = tables_of(pipeline, settings.warehouse)
+    raw = RawEventsJob(tables, settings)
     from_raw = from_step == "raw_events" or _follows_other_definition(raw, spark)
     if from_raw and not pipeline.source.by_days:
         raise ValueError(
@@ -145,13 +145,13 @@ def rebuild(
             "start over: delete the pipeline's folder of tables, which has the stream's "
             f"checkpoint, too, then: windows-pipeline stream {pipeline.name}"
         )
-    arrival_log = raw.source_tables.arrival_log
+    arrival_log = tables.arrival_log
     if from_raw and not pipeline.source.skips_bad_files:  # before anything is written
         require_readable_days(pipeline.source, raw.landing, days_landed(pipeline, raw.landing))
-    of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
+    of_windows = list(_stale_jobs(spark, tables, settings, from_step, every=from_raw))
     jobs = [raw, *of_windows] if from_raw else of_windows
     written = [table for job in jobs for table in job.tables]
-    _announce(spark, raw.source_tables, written)
+    _announce(spark, tables, written)
     for table in (job.computed_days_table for job in jobs):
         if table is not None and table.exists(spark):
             table.withdraw(spark, sorted(computed_days_in(spark, table)))
@@ -160,7 +160,7 @@ def rebuild(
     arrival_log.require(spark)
     # The definition may have changed `idle_after`, on which the stored watermark depends.
     store_watermarks(spark, arrival_log, pipeline.partitions.start, pipeline.source.idle_after)
-    yield from _rebuilt_windows(spark, raw.source_tables, of_windows, report)
+    yield from _rebuilt_windows(spark, tables, of_windows, report)
 
 
 def _rebuilt_windows(
@@ -192,17 +192,17 @@ def _rebuilt_windows(
 
 def _stale_jobs(
     spark: SparkSession,
-    pipeline: Pipeline,
+    tables: PipelineTables,
     settings: Settings,
     from_step: str | None,
     *,
     every: bool,
 ) -> Iterator[Job]:
     """The jobs whose tables follow another definition, and the jobs after them."""
-    for name in pipeline.windows:
+    for name in tables.pipeline.windows:
         stale = every
         # Windows without a trigger lack the last step.
-        for step, job in zip(STEPS[1:], window_jobs(pipeline, name, settings), strict=False):
+        for step, job in zip(STEPS[1:], window_jobs(tables, name, settings), strict=False):
             stale = stale or step == from_step or _follows_other_definition(job, spark)
             if stale:
                 yield job

@@ -12,7 +12,7 @@ from windows_pipeline.jobs.computed_days import withdraw_computed_days
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.query.tables.local import NoTableError
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import PipelineTables
+from windows_pipeline.storage.tables import PipelineTables, tables_of
 
 
 def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day: date) -> None:
@@ -32,7 +32,8 @@ def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day:
         NoTableError: Nothing is ingested so far.
         ValueError: Later days or final windows depend on the day.
     """
-    raw = RawEventsJob(pipeline, settings)
+    tables = tables_of(pipeline, settings.warehouse)
+    raw = RawEventsJob(tables, settings)
     if not raw.tables[-1].exists(spark):
         raise NoTableError(raw.tables[-1])
     log = raw.arrived_so_far(spark)
@@ -42,13 +43,13 @@ def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day:
     while prefix_end in ingested:
         prefix_end += timedelta(days=1)
     if day in ingested and day < prefix_end:
-        _require_inconsequential(spark, raw.source_tables, day, ingested)
+        _require_inconsequential(spark, tables, day, ingested)
     decided_by = pipeline.partitions.start, pipeline.source.idle_after
     arrival_log = raw.tables[-1]
     arrival_log.withdraw(spark, [day])
     store_watermarks(spark, arrival_log, *decided_by)
-    withdraw_computed_days(spark, raw.source_tables, [day])
-    for table in [*raw.source_tables.written, raw.files]:
+    withdraw_computed_days(spark, tables, [day])
+    for table in [*tables.written, raw.files]:
         if table.exists(spark):
             table.withdraw(spark, [day])
 

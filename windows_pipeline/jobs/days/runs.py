@@ -26,7 +26,7 @@ from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
 from windows_pipeline.sources.landing import FileState, LandingFolder
 from windows_pipeline.storage.arrival_units import days_text
-from windows_pipeline.storage.tables import PipelineTables
+from windows_pipeline.storage.tables import PipelineTables, tables_of
 from windows_pipeline.storage.waiting_days import DaysByWindows, WaitingDays, waiting_days
 from windows_pipeline.text.instants import epoch_ms
 
@@ -57,7 +57,7 @@ def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> l
         FedByStreamError: A stream fills the tables.
         FileNotFoundError: The folder of landed days does not exist.
     """
-    raw = RawEventsJob(pipeline, settings)
+    raw = RawEventsJob(tables_of(pipeline, settings.warehouse), settings)
     log = raw.arrived_so_far(spark)
     raw.refuse_stream(log)
     ingested = _ingested(log)
@@ -148,7 +148,7 @@ def changed_since(
     if not pipeline.source.by_days:
         return []
     try:
-        raw = RawEventsJob(pipeline, settings)
+        raw = RawEventsJob(tables_of(pipeline, settings.warehouse), settings)
         found = changed_files(spark, raw.source_tables, raw.landing)
     except FileNotFoundError:  # the landed files need not stay
         return []
@@ -205,10 +205,10 @@ def run_days(
         FileNotFoundError: A day has no folder.
         RawRowsMissingError: raw_events lacks rows that windows need.
     """
-    raw = RawEventsJob(pipeline, settings)
-    tables = raw.source_tables
+    tables = tables_of(pipeline, settings.warehouse)
+    raw = RawEventsJob(tables, settings)
     require_definition(spark, tables)
-    of_windows = {name: window_jobs(pipeline, name, settings) for name in pipeline.windows}
+    of_windows = {name: window_jobs(tables, name, settings) for name in pipeline.windows}
     raw.refuse_stream(_log(spark, tables))
     compute = dict(days.compute)
     if days.ingest:
