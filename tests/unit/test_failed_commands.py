@@ -62,13 +62,28 @@ def test_waiting_days_have_one_command_for_all_definitions(
     left = print_waiting("p", WaitingDays(lacking, [], TWO), {"hourly", "daily"})
     said = " ".join(capfd.readouterr().out.split())
     assert said.count("windows-pipeline correct p --from 2013-01-04 --cause TEXT") == 1
-    assert said.count("windows-pipeline correct p --from 2013-01-05 --cause TEXT") == 1
+    assert said.count("windows-pipeline correct") == 1
     assert said.count("windows-pipeline run p") == 1
     assert left == [
         "hourly is not computed to the end for 2 days, 2013-01-04 to 2013-01-05",
         "daily is not computed to the end for 1 day, 2013-01-05",
         "weekly is not computed to the end for 1 day, 2013-01-05",
     ]
+
+
+def test_rows_that_differ_and_days_that_wait_have_one_correction(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It begins with the first day of both."""
+    pipeline = load_text(tmp_path, FLIGHTS)
+    differing = result("values_are_those_of_records", ONE)
+    found = [("flights/hourly/keyed_windows", differing)]
+    first = print_published(pipeline, found, "see the end of this output")
+    assert first == ONE
+    assert "windows-pipeline correct" not in capfd.readouterr().out
+    print_waiting("flights", WaitingDays({"hourly": [TWO]}, [], TWO), differs=first)
+    said = " ".join(capfd.readouterr().out.split())
+    assert said.count("windows-pipeline correct flights --from 2013-01-04 --cause TEXT") == 1
 
 
 def test_a_command_ends_with_its_reasons_each_once() -> None:

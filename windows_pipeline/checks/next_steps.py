@@ -16,8 +16,13 @@ _WHAT_WOULD_CHANGE = {FINAL_NEVER_CHANGED: "final windows", ALERTS_NEVER_CHANGED
 """The results that only a correction changes, by the rule that refuses a run's change of them."""
 
 
-def once_published(pipeline: Pipeline) -> NextStep:
-    """The next step where the failing rows are in the table."""
+def once_published(pipeline: Pipeline, correct: str = "") -> NextStep:
+    """The next step where the failing rows are in the table.
+
+    Args:
+        pipeline: The pipeline.
+        correct: How to change final windows, where that is said elsewhere.
+    """
     name = pipeline.name
     changed = f"If the rule is wrong, change it, then: windows-pipeline check {name}"
 
@@ -30,7 +35,7 @@ def once_published(pipeline: Pipeline) -> NextStep:
         return (
             "The rows are published. If the day's files are wrong, mend them, then: "
             f"{run_again(pipeline, [day])}. Where that would change final windows, "
-            f"{to_correct(name, day)}. {changed}"
+            f"{correct or to_correct(name, day)}. {changed}"
         )
 
     return text

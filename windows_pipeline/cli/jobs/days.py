@@ -58,6 +58,8 @@ from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import PipelineTables, tables_of
 from windows_pipeline.text.counts import counted
 
+_AT_THE_END = "see the end of this output"
+
 
 def check_tables(
     context: typer.Context, status: Status, settings: Settings, pipeline: Pipeline
@@ -93,12 +95,17 @@ def check_tables(
             checked = check_published(job, spark, days, recount=True)
             results += [(main_table, result) for result in checked]
     print_checks(results)
-    print_published(pipeline, [(name, found) for name, found in results if not found.passed])
+    waiting = days_waiting(spark, tables) if pipeline.source.is_landed else None
+    failed = [(name, found) for name, found in results if not found.passed]
+    # One correction, of all days, is printed with what waits.
+    correct = _AT_THE_END if waiting is not None and waiting.lacking else ""
+    differs = print_published(pipeline, failed, correct)
     status.update(f"{pipeline.name}: counting records")
     raw = RawEventsJob(tables, settings)
     _print_records(spark, tables, raw.arrived_so_far(spark))
     _print_quarantined(spark, tables, None)
-    left = _print_unfinished(spark, raw) if pipeline.source.is_landed else []
+    left = [] if waiting is None else print_waiting(pipeline.name, waiting, differs=differs)
+    left += _print_changes(spark, raw) if pipeline.source.is_landed else []
     end_failed([*failed_rules(results), *left])
 
 
@@ -133,7 +140,7 @@ def run_landed(
             followed = _noting_refused(results, refused)
             again = partial(run_again, pipeline)
             # One correction, of all days and definitions, is printed with what is left to do.
-            print_jobs(followed, pipeline, again, done.jobs, "see the end of this output")
+            print_jobs(followed, pipeline, again, done.jobs, _AT_THE_END)
         done.failure = "; ".join(map(str, bad)) or None
         if not runs:
             require_definition(spark, tables)
@@ -146,7 +153,8 @@ def run_landed(
     of_days = tuple(row for row in log if row.arrival_unit in of_runs)
     _print_records(spark, tables, of_days)
     _print_quarantined(spark, tables, of_runs)
-    left = _print_unfinished(spark, raw, left_out, refused)
+    left = print_waiting(pipeline.name, days_waiting(spark, tables), refused)
+    left += _print_changes(spark, raw, left_out)
     if bad:
         print_bad_files(pipeline.name, bad, {row.arrival_unit for row in log})
         raise FailedExit(3, str(done.failure))
@@ -206,25 +214,21 @@ def _print_quarantined(
     print_quarantined(pipeline.name, of_days, by_days=pipeline.source.by_days)
 
 
-def _print_unfinished(
-    spark: SparkSession,
-    raw: RawEventsJob,
-    left_out: Collection[date] = frozenset(),
-    refused: Collection[str] = (),
+def _print_changes(
+    spark: SparkSession, raw: RawEventsJob, left_out: Collection[date] = frozenset()
 ) -> list[str]:
-    """Prints the days that wait and the files that changed, gave no record or were skipped.
+    """Prints the files that changed, gave no record or were skipped.
 
     Args:
         spark: The session.
         raw: The job of the pipeline's landed files, which has not listed them yet.
         left_out: The days with bad files, whose changes are printed elsewhere.
-        refused: The definitions whose final windows the run has refused to change.
 
     Returns:
         What is left to do, in short; skipped files need nothing.
     """
     pipeline, tables, landing = raw.pipeline, raw.source_tables, raw.landing
-    left = print_waiting(pipeline.name, days_waiting(spark, tables), refused)
+    left: list[str] = []
     try:
         print_skipped(pipeline.name, skipped(pipeline, landing))
         files = changed_files(spark, tables, landing)

@@ -84,22 +84,41 @@ def print_checks(
                 console.print(f"  {row}")
 
 
-def print_published(pipeline: Pipeline, results: Sequence[tuple[str, CheckResult]]) -> None:
-    """Prints what to do where published rows differ from what their records give."""
+def print_published(
+    pipeline: Pipeline, results: Sequence[tuple[str, CheckResult]], correct: str = ""
+) -> date | None:
+    """Prints what to do where published rows differ from what their records give.
+
+    Args:
+        pipeline: The pipeline.
+        results: The failed checks, each with its table.
+        correct: How to change final windows, where the output says that at its end.
+
+    Returns:
+        The first day whose rows differ.
+    """
     from windows_pipeline.checks.next_steps import failing_days, once_published
 
     failed = [found for _, found in results if found.check.name in _OF_CHANGED_RECORDS]
-    if days := failing_days(failed, ()):
-        CONSOLE.print(f"{pipeline.name}: {days[0]}: {once_published(pipeline)(days[0])}")
+    first = next(iter(failing_days(failed, ())), None)
+    if first is not None:
+        CONSOLE.print(f"{pipeline.name}: {first}: {once_published(pipeline, correct)(first)}")
+    return first
 
 
-def print_waiting(pipeline: str, waiting: WaitingDays, refused: Collection[str] = ()) -> list[str]:
+def print_waiting(
+    pipeline: str,
+    waiting: WaitingDays,
+    refused: Collection[str] = (),
+    differs: date | None = None,
+) -> list[str]:
     """Prints which days lack results, and the commands that compute the days.
 
     Args:
         pipeline: The pipeline's name.
         waiting: The days.
         refused: The definitions whose final windows a run has just refused to change.
+        differs: The first day whose published rows differ, which a correction begins with.
 
     Returns:
         What is left to do, in short.
@@ -108,21 +127,23 @@ def print_waiting(pipeline: str, waiting: WaitingDays, refused: Collection[str] 
     from windows_pipeline.storage.arrival_units import days_text
 
     left: list[str] = []
-    first: dict[bool, date] = {}
+    # A correction is of all definitions, so it has one first day.
+    first, refusals = differs or date.max, set[bool]()
     for name, days in waiting.lacking.items():
         is_refused = name in refused
         why = ", as final windows would change" if is_refused else ""
         what = f"{pipeline} {name}: {days_text(days)}: ingested and not computed to the end"
         CONSOLE.print(f"{what}{why}")
         left.append(f"{name} is not computed to the end for {days_text(days)}")
-        first[is_refused] = min(days[0], first.get(is_refused, days[0]))
-    if False in first:
-        CONSOLE.print(
-            f"{pipeline}: if no run is active, resume with: windows-pipeline run {pipeline}. If "
-            f"the run refuses to change final windows, {to_correct(pipeline, first[False])}"
-        )
-    if True in first:
-        CONSOLE.print(f"{pipeline}: to change final windows, {to_correct(pipeline, first[True])}")
+        first = min(first, days[0])
+        refusals.add(is_refused)
+    correct = to_correct(pipeline, first)
+    if False in refusals:
+        resume = f"{pipeline}: if no run is active, resume with: windows-pipeline run {pipeline}"
+        refused = f". If the run refuses to change final windows, {correct}"
+        CONSOLE.print(f"{resume}{'' if True in refusals else refused}")
+    if True in refusals:
+        CONSOLE.print(f"{pipeline}: to change final windows, {correct}")
     if waiting.blocked:
         CONSOLE.print(
             f"{pipeline}: {days_text(waiting.blocked)}: blocked by a missing day: no window closes "
