@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 import time
@@ -18,6 +19,7 @@ from rich.console import Console
 
 from benchmarks.landed import OUT_OF_ORDER_MS, WINDOW_MS, declared, land
 from benchmarks.live_peer import start_peer
+from benchmarks.process_tree import processor_s, resident_bytes
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import Settings
@@ -31,15 +33,24 @@ _console = Console()
 
 @dataclass
 class Taken:
-    """What a stream has taken in: when each micro-batch was in all tables."""
+    """What a stream has taken in: when each micro-batch was in all tables.
+
+    Attributes:
+        records: The records of each micro-batch.
+        done_at: When each was in all tables.
+        is_silent: Whether it prints nothing of each.
+    """
 
     records: list[int] = field(default_factory=list)
     done_at: list[float] = field(default_factory=list)
+    is_silent: bool = False
 
     def take(self, result: BatchResult) -> None:
         """Notes a micro-batch."""
         self.records.append(result.accepted)
         self.done_at.append(time.time())
+        if self.is_silent:
+            return
         seconds = self.done_at[-1] - (self.done_at[-2] if len(self.done_at) > 1 else self._began)
         _console.print(f"  {result.accepted:,} records in {seconds:.1f} s")
 
@@ -118,6 +129,40 @@ def history(
         _console.print(f"after {records:,} records: median {np.median(spent):.1f} s a micro-batch")
 
     _with_stream("history", 1, measure)
+
+
+@app.command()
+def soak(
+    batches: Annotated[int, typer.Option(help="How many micro-batches.", min=2)] = 1_000,
+    records: Annotated[int, typer.Option(help="Records of a micro-batch.", min=1)] = 1_000,
+    step: Annotated[int, typer.Option(help="How many micro-batches a line sums up.", min=1)] = 100,
+) -> None:
+    """What a micro-batch costs as their number grows: time, memory, files, logs."""
+
+    def measure(spark: SparkSession, pipeline: Pipeline, settings: Settings, landing: Path) -> None:
+        for number in range(batches):
+            land(landing, number, records)
+        spent, began = processor_s(os.getpid()), time.time()
+        taken = Taken(is_silent=True)
+
+        def take(result: BatchResult) -> None:
+            nonlocal spent, began
+            taken.take(result)
+            if len(taken.records) % step:
+                return
+            now, ended = processor_s(os.getpid()), time.time()
+            files = [file for file in landing.parents[1].rglob("*") if file.is_file()]
+            logs = [file.stat().st_size for file in files if "_delta_log" in file.parts]
+            _console.print(
+                f"{len(taken.records):,}: {(now - spent) / step:.2f} processor s and "
+                f"{(ended - began) / step:.2f} s each; {resident_bytes(os.getpid()) >> 20:,} MiB; "
+                f"{len(files) - batches:,} files, logs of {sum(logs) / 1e6:.1f} MB"
+            )
+            spent, began = processor_s(os.getpid()), time.time()
+
+        run_stream(spark, pipeline, settings, on_batch=take)
+
+    _with_stream("soak", 1, measure)
 
 
 def _measure_peer(landing: Path, files: int, ours: DataFrame) -> None:

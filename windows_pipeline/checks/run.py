@@ -30,6 +30,9 @@ os.environ["GX_ANALYTICS_ENABLED"] = "false"
 
 _BATCH, _ROWS = "_batch", "_rows"
 """Columns of the verdicts: the number of the batch; how many of its rows have the verdict."""
+_CHECK, _FAILS = "check", "fails"
+_BOUNDS = (("smallest", "least"), ("largest", "most"))
+"""Columns of the frame that Great Expectations judges: values, each with its bound."""
 SAMPLE_ROWS = 10
 """The most failing rows that a result shows."""
 
@@ -249,7 +252,7 @@ def judge(batches: Sequence[Batch], verdicts: pa.Table) -> list[CheckResult]:
         verdicts: The rows of `verdicts_of`.
 
     Raises:
-        RuntimeError: Great Expectations could not judge a check, or refuses rows of which none
+        RuntimeError: Great Expectations could not judge the checks, or refuses rows of which none
             counts as failing, or the other way round.
     """
     refused = _refused([check for batch in batches for check in batch.checks], verdicts)
@@ -301,30 +304,52 @@ def _refused(checks: Sequence[Check], verdicts: pa.Table) -> set[str]:
     # The import takes seconds, so it happens here or in `import_ahead`.
     import great_expectations as gx
 
-    rules = [rule for check in checks for rule in _expectations(check)]
-    judged = verdicts.select([rule.column for rule in rules])
+    judged = pa.concat_tables([_of_check(check, verdicts) for check in checks])
     request = {"dataframe": judged.to_pandas(integer_object_nulls=True)}
     asset = _any_frame()
     rows = asset.get_batch(asset.build_batch_request(request))
-    suite = gx.ExpectationSuite("rules", expectations=rules)
-    outcome = rows.validate(suite, result_format="BOOLEAN_ONLY")
+    has_bounds = any(check.within is not None for check in checks)
+    suite = gx.ExpectationSuite("rules", expectations=_expectations(has_bounds=has_bounds))
+    outcome = rows.validate(
+        suite,
+        result_format={"result_format": "COMPLETE", "unexpected_index_column_names": [_CHECK]},
+    )
     for result in outcome.results:
         _require_judged(result)
-    return {_checked(result) for result in outcome.results if not result.success}
+    return {
+        row[_CHECK] for result in outcome.results for row in result.result["unexpected_index_list"]
+    }
 
 
-def _expectations(check: Check) -> Iterator[Any]:
+def _of_check(check: Check, verdicts: pa.Table) -> pa.Table:
+    """The verdicts of a check, whose name is in each row, with its bounds beside their values."""
+    of_check = {_CHECK: pa.array([check.name] * len(verdicts), pa.string())}
+    of_check[_FAILS] = verdicts[check.fails]
+    nothing = pa.nulls(len(verdicts), pa.int64())
+    bounds = (None, None) if check.within is None else (check.within.least, check.within.most)
+    for (value, bound), of_bound in zip(_BOUNDS, bounds, strict=True):
+        of_check[bound] = nothing.fill_null(of_bound) if of_bound is not None else nothing
+        of_check[value] = nothing if check.within is None else verdicts[getattr(check, value)]
+    return pa.table(of_check)
+
+
+def _expectations(*, has_bounds: bool) -> list[Any]:
+    """What holds for each verdict; a bound that a check lacks is null."""
     from great_expectations import expectations
 
-    named: dict[str, Any] = {"meta": {"check": check.name}, "description": check.description}
-    yield expectations.ExpectColumnValuesToBeInSet(column=check.fails, value_set=[False], **named)
-    if check.within is None:
-        return
-    between = partial(expectations.ExpectColumnValuesToBeBetween, **named)
-    if check.within.least is not None:
-        yield between(column=check.smallest, min_value=check.within.least)
-    if check.within.most is not None:
-        yield between(column=check.largest, max_value=check.within.most)
+    found: list[Any] = [expectations.ExpectColumnValuesToBeInSet(column=_FAILS, value_set=[False])]
+    if has_bounds:
+        (smallest, least), (largest, most) = _BOUNDS
+        found += [
+            expectations.ExpectColumnPairValuesAToBeGreaterThanB(
+                column_A=larger,
+                column_B=smaller,
+                or_equal=True,
+                ignore_row_if="either_value_is_missing",
+            )
+            for larger, smaller in ((smallest, least), (most, largest))
+        ]
+    return found
 
 
 def _failing_rows(check: Check, verdicts: Sequence[Mapping[str, Any]]) -> dict[date | None, int]:
@@ -406,18 +431,13 @@ def _any_frame() -> Any:
     return context.data_sources.add_pandas("pandas").add_dataframe_asset("verdicts")
 
 
-def _checked(result: Any) -> str:
-    name: str = result.expectation_config.meta["check"]
-    return name
-
-
 def _require_judged(result: Any) -> None:
     """Raises if an error kept Great Expectations from judging an expectation."""
     info = result.exception_info or {}
     for found in (info, *(value for value in info.values() if isinstance(value, dict))):
         if found.get("raised_exception"):
             raise RuntimeError(
-                f"check {_checked(result)}: Great Expectations must judge the rows, but failed: "
+                "checks: Great Expectations must judge the rows, but failed: "
                 f"{found.get('exception_message')}"
             )
 
