@@ -84,7 +84,7 @@ def finals(project: SmallProject) -> dict[tuple[str, int], list[Any]]:
 def test_they_are_the_same_by_days_in_a_stream_and_rebuilt(
     project: SmallProject, tmp_path: Path, names: Sequence[str]
 ) -> None:
-    """Rules A6, E5, G1, G3, H1: by hand for tumbling windows; `check` finds nothing else."""
+    """Rules A6, E5, G1, G3, H1: by hand for tumbling windows."""
     streamed = SmallProject(tmp_path / "q", project.base, project.capfd, project.monkeypatch)
     for each in (project, streamed):
         declare(each, names)
@@ -122,11 +122,6 @@ def test_they_are_the_same_by_days_in_a_stream_and_rebuilt(
         assert any(["most", "twice"] in row for row in by_days["fires/firings"])
     status, said = project.call("rebuild", "p")
     assert by_days == project.results_of(names), said
-    status, said = project.call("check", "p")
-    checked = said.split("FAILED")[:-1]
-    # The check fails where a rule reads such an aggregate; `numbers` has no rule.
-    assert len(checked) == len(names) - names.count("numbers"), said
-    assert all(text.rstrip().endswith("aggregates_computed:") for text in checked), said
 
 
 def test_a_correction_lists_what_an_expression_was_and_is(project: SmallProject) -> None:
