@@ -25,6 +25,9 @@ _FOR_ALL = {
     "spark.buffer.pageSize": "1m",
 }
 
+_AS_BUILT = {"spark.sql.artifact.isolation.enabled": "false"}
+"""What sessions of a builder have; with it on, each stream has a Python daemon of its own, too."""
+
 
 class SharedSpark:
     """A JVM with one Spark context, in which each process has a session of its own."""
@@ -68,7 +71,8 @@ def session_behind(door: Door, settings: Settings) -> SparkSession:
         java.org.apache.spark.SparkContext.getOrCreate()
     )
     context = SparkContext(gateway=gateway, jsc=shared, conf=SparkConf(_jconf=shared.getConf()))
-    own = java.org.apache.spark.sql.classic.SparkSession(shared.sc(), settings.spark_conf())
+    conf = {**settings.spark_conf(), **_AS_BUILT}
+    own = java.org.apache.spark.sql.classic.SparkSession(shared.sc(), conf)
     return with_cached_names(SparkSession(context, own))
 
 
