@@ -57,7 +57,7 @@ def integer_sum(
     A sum that does not fit fails as in `sum_or_mean_of`.
     """
     overflows = (high < -(2**31)) | (high >= 2**31)
-    _note_overflows(aggregate, "bigint", overflows, records)
+    note_overflows(aggregate, "bigint", overflows, records)
     return pa.array((high << 32) | low, mask=overflows | (count == 0))
 
 
@@ -92,7 +92,7 @@ def decimal_result(
     if mean:
         sums = sums.over(np.maximum(count, 1), 10 ** (result.scale - kind.scale))
     overflows = ~sums.fits(result.precision)
-    _note_overflows(aggregate, f"decimal({result.precision},{result.scale})", overflows, records)
+    note_overflows(aggregate, f"decimal({result.precision},{result.scale})", overflows, records)
     return sums.decimals(result, overflows | (count == 0))
 
 
@@ -129,7 +129,7 @@ def _result_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:
     return pa.decimal128(result.precision, result.scale)
 
 
-def _note_overflows(
+def note_overflows(
     aggregate: Aggregate, kind: str, overflows: np.ndarray, records: WindowedRecords
 ) -> None:
     """Lets the windows of a mask fail, as their results do not fit a type.
