@@ -112,7 +112,7 @@ def test_warnings_are_the_same_by_days_and_in_a_stream(
         status, said = each.call("check", "p")
         assert status == 0, said
         checked.append({name for name in (*of_tables, *holding) if f" {name}: warning" in said})
-        assert "(a check of the pipeline's own); 1 row, such as" in said
+        assert "(a check of the pipeline's own); not so in 1 row, such as" in said
     assert checked[0] == checked[1] == set(of_tables)
 
 

@@ -97,6 +97,9 @@ def test_what_is_left_out_is_said(project: Called) -> None:
     status, said = project.call("episodes", "flights", "--limit", "2")
     assert status == 0, said
     assert "flights/hourly/episodes has 3 episodes; raise --limit 2 to see them" in said
+    # Beside the length, the worst window as people read it; `--json` has its fields.
+    for text in (" length ", " worst window ", ": record_count=", "times are UTC"):
+        assert text in said
 
 
 def test_a_terminal_of_80_columns_shows_id_state_key_and_rule(project: Called) -> None:

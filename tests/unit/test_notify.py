@@ -40,7 +40,8 @@ def test_the_end_of_a_silence_says_how_long_it_was(project: Notified, hook: Rece
     project.happen({**silence, "since": SINCE + timedelta(milliseconds=1), "until": until})
     project.deliver()
     assert hook.bodies[0]["events"][0]["length_ms"] == 36 * 3_600_000 - 1
-    first, worst, began, _ = hook.bodies[0]["text"].splitlines()
+    first, condition, worst, began, _ = hook.bodies[0]["text"].splitlines()
+    assert condition.startswith("condition: record_count < 4 and ")
     assert first == (
         "flights hourly: quiet ended for JFK at 2013-01-02 20:00:00 UTC, after 1 d 12 h"
     )
@@ -90,6 +91,7 @@ def test_an_event_is_sent_once(project: Notified, hook: Receiver) -> None:
         "record_count": 12, "aggregates": {"avg_dep_delay": 61.5}, "arrival_unit": "2013-01-01",
         "length_ms": 3_660_000, "correction": None,
         "trace": "windows-pipeline trace flights JFK '2013-01-01 09:00:00' --windows hourly",
+        "when": "record_count >= 10 and avg_dep_delay > 60",
     }  # fmt: skip
     assert (alone["key"], alone["severity"]) == ("LGA", None)
     assert hook.bodies[0]["text"].startswith(
@@ -122,8 +124,9 @@ def test_a_message_says_what_the_file_says_of_the_rule(project: Notified, hook: 
     disruption, quiet = hook.bodies
     first, *more = disruption["text"].splitlines()
     assert first.endswith(", severity 61.5, level critical")
-    assert more[:3] == [
+    assert more[:4] == [
         about["description"],
+        "condition: record_count >= 10 and avg_dep_delay > 60",
         "owner: team:ops",
         "runbook: https://wiki.example.org/delays",
     ]
@@ -154,7 +157,7 @@ def test_a_message_has_links_and_local_times(
     assert "at 2013-01-01 09:02:00 UTC (2013-01-01 10:02:00 CET, Europe/Berlin), aft" in ended[0]
     window = "2013-01-01 08:00:00 to 2013-01-01 09:00:00 UTC"
     local = "2013-01-01 09:00:00 CET to 2013-01-01 10:00:00 CET, Europe/Berlin"
-    assert opened[1].startswith(f"worst window: {window} ({local}), 12 records")
+    assert opened[2].startswith(f"worst window: {window} ({local}), 12 records")
     assert opened[-1] == f"in Dagster: {check}"
     assert hook.bodies[0]["events"][0]["link"] == check
     # One link for several episodes of a rule; none for a failed run.

@@ -36,7 +36,8 @@ def test_a_failed_check_shows_keys_as_they_are(
     check = CheckResult(Check(text, f"what {text} says", "TRUE"), 3, [{"key": text, "n": "1"}])
     print_checks([(f"flights/{text}/alerts", check)], console)
     assert out.getvalue() == (
-        f"flights/{text}/alerts {text}: FAILED\n  what {text} says; 3 rows, such as\n"
+        f"flights/{text}/alerts {text}: FAILED\n"
+        f"  must hold: what {text} says; not so in 3 rows, such as\n"
         f"  { ({'key': text, 'n': '1'}) }\n"
     )
 

@@ -62,6 +62,27 @@ def flights(empty_project: Path, command: Command) -> Flights:
     return Flights(empty_project, load_text(empty_project / "pipelines", FLIGHTS), command)
 
 
+def test_a_landed_file_that_changed_is_named_with_the_command(flights: Flights) -> None:
+    """Rule E4: `status` says it without Spark, until the day is ingested again."""
+    flights.ingest([1])
+    flights.compute(1)
+    landing = flights.folder / flights.pipeline.source.required_path
+    file = landing / "2013-01-01" / "a.csv"
+    file.parent.mkdir(parents=True)
+    file.write_text("as it was")
+    written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    landed = {"arrival_unit": date(2013, 1, 1), "file": file.name, "written": written}
+    spec = specs_of(flights.pipeline, flights.warehouse).landed_files
+    write_rows(spec, [{**landed, "size_bytes": 7}])
+    status, said = flights.status()
+    assert (status, "2013-01-01/a.csv has 9 bytes, and had 7" in said) == (1, True), said
+    assert "windows-pipeline run flights --from 2013-01-01 --to 2013-01-01" in said
+    (changed,) = json.loads(flights.status("--json")[1])["changed"]
+    assert (changed["day"], changed["file"]) == ("2013-01-01", "a.csv")
+    shutil.rmtree(landing)  # the landed files need not stay
+    assert flights.status()[0] == 0
+
+
 def test_nothing_is_ingested(flights: Flights) -> None:
     status, said = flights.status()
     assert status == 0
@@ -79,8 +100,8 @@ def test_all_is_computed(flights: Flights) -> None:
     write_rows(final, [{"arrival_unit": date(2013, 1, day), **row} for day in (1, 2, 2)])
     status, said = flights.status()
     assert status == 0, said
-    assert "ingested through 2013-01-02; watermark 2013-01-02 12:00:00" in said
-    closed = "computed through 2013-01-02; closed before 2013-01-02 06:00:00"
+    assert "ingested through 2013-01-02; watermark 2013-01-02 12:00:00 UTC" in said
+    closed = "computed through 2013-01-02; closed before 2013-01-02 06:00:00 UTC"
     assert f"flights hourly: {closed}" in said
     assert "flights/hourly/final_windows 3 rows through 2013-01-02" in said
     status, said = flights.status("--json")

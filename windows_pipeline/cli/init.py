@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from shutil import which
 from typing import Annotated
 
 import typer
@@ -65,7 +67,15 @@ def init(
         (folder / name).write_text(text)
     CONSOLE.print(
         f"{folder}: made. Next, in that folder:\n"
+        f"{_path_first()}"
         "  windows-pipeline new NAME --from FILE      # a pipeline for your records\n"
         "  windows-pipeline run NAME\n"
         '  DAGSTER_HOME="$PWD/.dagster_home" dagster dev    # the UI'
     )
+
+
+def _path_first() -> str:
+    """The line that lets the shell find the commands of this environment, where it does not yet."""
+    if which("windows-pipeline") is not None:
+        return ""
+    return f'  export PATH="{Path(sys.executable).parent}:$PATH"\n'

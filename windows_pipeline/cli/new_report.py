@@ -34,8 +34,14 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
         more = ", ..." if len(files.skipped) > _MOST_NAMES else ""
         console.print(f"skipped: {', '.join(files.skipped[:_MOST_NAMES])}{more}")
     grid = Table(box=box.SIMPLE)
-    for title in ("column", "type", "no value", "example"):
-        grid.add_column(title, overflow="ellipsis", no_wrap=True)
+    longest = max(map(len, made.columns))
+    for title, least in (
+        ("column", min(longest, _BAR)),
+        ("type", 4),
+        ("no value", 8),
+        ("example", 7),
+    ):
+        grid.add_column(title, overflow="ellipsis", no_wrap=True, min_width=least)
     for column in made.columns.values():
         nulls = f"{column.texts.null_count:,}" if column.texts.null_count else ""
         example = column.example[:_LONGEST_EXAMPLE]

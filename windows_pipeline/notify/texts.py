@@ -32,7 +32,7 @@ _WITHOUT_RULES = {_FAILED_RUN, _OVERDUE}
 _OF_NO_RULE = 2
 """The rank of an event of no rule, such as a failed run: that of a rule without a level."""
 _IN_LINES = ("owner", "runbook")
-_FOR_PEOPLE = {"level", "description", *_IN_LINES}
+_FOR_PEOPLE = {"when", "level", "description", *_IN_LINES}
 
 
 def body(pipeline: Pipeline, message: Message, ui_url: str | None) -> dict[str, Any]:
@@ -198,9 +198,10 @@ def _declared(pipeline: Pipeline, event: AnyEvent) -> dict[str, str]:
 
 
 def _about_rule(pipeline: Pipeline, event: Event) -> list[str]:
-    """The rule's description, owner and runbook, a line each; its level is in the first line."""
+    """The rule's description, condition, owner and runbook; its level is in the first line."""
     declared = _declared(pipeline, event)
     texts = declared.get("description", "").splitlines()
+    texts += [f"condition: {declared['when']}"] if "when" in declared else []
     texts += [f"{name}: {declared[name]}" for name in _IN_LINES if name in declared]
     return list(map(one_line, texts))
 

@@ -26,9 +26,12 @@ from windows_pipeline.query.tables.keys import KeyRange
 from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.query.tables.wanted import Span, Wanted
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.text.instants import EPOCH
+from windows_pipeline.text.instants import EPOCH, time_text
 from windows_pipeline.text.values import key_text, short
+from windows_pipeline.windows.durations import length_text
 
+LENGTH, WORST_WINDOW = "length", "worst window"
+"""Columns of texts for people."""
 MOST_ROWS = 500_000
 """The most rows that are read: those of the newest arrival days."""
 _MS = timedelta(milliseconds=1)
@@ -114,6 +117,12 @@ class Episode:
         if self.is_silent:
             return "still silent"
         return "still open" if self.is_open(closed_ms) else "over"
+
+    def worst_text(self, windows: Windows) -> str:
+        """When the worst window ends, and its results."""
+        names = ("record_count", *(aggregate.name for aggregate in windows.aggregate_list))
+        values = [f"{name}={self.worst_value(name)}" for name in names if name in self.worst]
+        return f"ends {time_text(self.worst['window_end'])}: {', '.join(values)}"
 
     def worst_value(self, name: str) -> str:
         """A result of the worst window, as a text."""
@@ -284,6 +293,8 @@ def rows_of(
 ) -> pa.Table:
     """Some episodes as rows: the id of the worst window's alert, the state, and what is stored.
 
+    `LENGTH` and `WORST_WINDOW` are texts for people.
+
     Args:
         found: The episodes, in order.
         alerts: The table alerts.
@@ -297,6 +308,8 @@ def rows_of(
     added = {
         ALERT_ID: worst_alert_ids(found, alerts, pipeline, windows_name),
         "state": [episode.state(closed_ms) for episode in found],
+        LENGTH: [length_text(episode.length_ms) for episode in found],
+        WORST_WINDOW: [episode.worst_text(pipeline.windows[windows_name]) for episode in found],
     }
     for position, (name, values) in enumerate(added.items()):
         rows = rows.add_column(position, name, texts(values))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context
+from decimal import ROUND_CEILING, Context
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,8 @@ random times about a third are."""
 _FEWEST_GAPS = 10
 _SILENCE_GAPS = 3
 """A gap between records of this many usual gaps is a silence."""
+_MOST_DIGITS = 12
+"""The most digits of a threshold."""
 _RARE = 0.99
 _LONGEST_NAME = 100
 _THRESHOLDS = 1e-90, 1e90
@@ -221,7 +223,7 @@ def _high(windows: SampleWindows, column: str) -> AlertRule:
     can_be_written = bool(np.all((sizes >= least) & (sizes <= largest)))
     if not can_be_written or len(np.unique(averages)) < 2:
         return _busy(windows)
-    limit = _rounded(float(np.quantile(averages, _RARE, method="lower")))
+    limit = _rounded_up(float(np.quantile(averages, _RARE, method="lower")), averages.max())
     if limit >= averages.max():
         limit = float(np.unique(averages)[-2])
     name = _result("avg", column)
@@ -236,6 +238,14 @@ def _shown(windows: SampleWindows, results: np.ndarray) -> np.ndarray:
     return results[windows.is_closed] if windows.is_closed.any() else results
 
 
-def _rounded(value: float) -> float:
-    """Rounds down to three digits, so that a threshold is short and below the largest value."""
-    return float(Context(prec=3, rounding=ROUND_FLOOR).create_decimal_from_float(value))
+def _rounded_up(value: float, largest: float) -> float:
+    """Rounds up to the fewest digits, at least three, that leave it below the largest value.
+
+    A threshold that was rounded down would be broken by more windows than the rule's note says.
+    """
+    for digits in range(3, _MOST_DIGITS + 1):
+        context = Context(prec=digits, rounding=ROUND_CEILING)
+        found = float(context.create_decimal_from_float(value))
+        if found < largest:
+            return found
+    return value

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from windows_pipeline.config import Pipeline
     from windows_pipeline.settings import Settings
 
-FIRST_COLUMNS = ("_id", "state", "key", "rule", "severity", "episode_start", "until", "alerts")
+FIRST_COLUMNS = ("_id", "state", "key", "rule", "length", "severity", "episode_start", "until")
 """What users look for first; the rest follows in the table's order."""
+_NOT_IN_THE_GRID = ("worst", "open_until", "has_alert")
+"""Columns that stand in others, as texts for people."""
 
 
 def episodes(
@@ -52,6 +54,7 @@ def episodes(
     names = every_windows(found, windows)
     with Status(CONSOLE, f"{pipeline}: reading") as status:
         from windows_pipeline.cli.terminal.rows import print_grid, print_json
+        from windows_pipeline.query.episodes import LENGTH, WORST_WINDOW
         from windows_pipeline.query.tables.local import NoTableError
         from windows_pipeline.storage.catalog import specs_of
 
@@ -68,11 +71,12 @@ def episodes(
     for absent in missing:
         say("warning", str(absent))
     if as_json:
-        print_json([(name, rows) for name, rows, _ in shown], newest_last=False)
+        stored = [(name, rows.drop_columns([LENGTH, WORST_WINDOW])) for name, rows, _ in shown]
+        print_json(stored, newest_last=False)
         return
     for name, rows, count in shown:
         title = specs_of(found, settings.warehouse).of(name).episodes.name
-        print_grid(title, rows, FIRST_COLUMNS, newest_last=False)
+        print_grid(title, rows.drop_columns(_NOT_IN_THE_GRID), FIRST_COLUMNS, newest_last=False)
         if count > rows.num_rows:
             say("note", f"{title} has {count:,} episodes; raise --limit {limit} to see them")
 

@@ -11,7 +11,9 @@ import typer
 
 from windows_pipeline.cli.arguments import PipelineName, declared
 from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.cli.terminal.printed import print_changed
 from windows_pipeline.cli.terminal.progress import Status
+from windows_pipeline.sources.file_changes import ChangedFile
 from windows_pipeline.text.instants import instant_of, time_text
 from windows_pipeline.text.values import as_json
 
@@ -25,42 +27,52 @@ def status(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; times are UTC.")] = False,
 ) -> None:
-    """Says how far tables are closed, what waits, what is unfinished, and how many rows there are.
+    """Says how far tables are closed, what waits or changed, and how many rows there are.
 
-    Exit status 1 where something waits or is unfinished.
+    Exit status 1 where something waits or is unfinished, or a file of an ingested day changed.
     """
     settings, found = declared(pipeline)
     with Status(CONSOLE, f"{pipeline}: reading"):
         from windows_pipeline.query.state import pipeline_state
+        from windows_pipeline.query.tables.changed_days import changed_files
+        from windows_pipeline.sources.landing import landing_of
         from windows_pipeline.storage.catalog import specs_of
 
-        state = pipeline_state(specs_of(found, settings.warehouse))
+        tables = specs_of(found, settings.warehouse)
+        state, changed = pipeline_state(tables), list[ChangedFile]()
+        if found.source.by_days:
+            changed = changed_files(tables, landing_of(found.source, settings.landing))
     if as_json:
-        typer.echo(json.dumps(_as_json(found, state), indent=1))
+        typer.echo(json.dumps(_as_json(found, state, changed), indent=1))
     else:
-        _print(found, state)
-    if state.waits:
+        _print(found, state, changed)
+    if state.waits or changed:
         raise typer.Exit(1)
 
 
-def _print(pipeline: Pipeline, state: PipelineState) -> None:
+def _print(pipeline: Pipeline, state: PipelineState, changed: Sequence[ChangedFile]) -> None:
     name, command = pipeline.name, "run" if pipeline.source.by_days else "stream"
     if state.through is None:
         CONSOLE.print(f"{name}: nothing is ingested; to begin: windows-pipeline {command} {name}")
     else:
-        watermark = "none" if state.watermark_ms is None else time_text(state.watermark_ms)
+        no_time = state.watermark_ms is None
+        watermark = "none" if no_time else f"{time_text(state.watermark_ms)} UTC"
         CONSOLE.print(f"{name}: ingested through {state.through}; watermark {watermark}")
     for windows in state.windows:
         if windows.through is not None:
             close_ms = windows.close_time_ms
             closed = (
-                "nothing is closed" if close_ms is None else f"closed before {time_text(close_ms)}"
+                "nothing is closed"
+                if close_ms is None
+                else f"closed before {time_text(close_ms)} UTC"
             )
             CONSOLE.print(f"{name} {windows.name}: computed through {windows.through}; {closed}")
         if windows.lacking:
             CONSOLE.print(
                 f"{name} {windows.name}: {_days(windows.lacking)}: ingested and not computed; "
-                f"if no run is active: windows-pipeline run {name}"
+                f"if no run is active: windows-pipeline run {name}. If the run refuses to change "
+                f"final windows: windows-pipeline correct {name} --from {windows.lacking[0]} "
+                "--cause TEXT"
             )
     if state.blocked:
         CONSOLE.print(
@@ -69,6 +81,7 @@ def _print(pipeline: Pipeline, state: PipelineState) -> None:
         )
     for unfinished in state.unfinished:
         CONSOLE.print(f"{name}: {unfinished.what}; to resume: {unfinished.command}")
+    print_changed(name, changed)
     _print_tables(state)
 
 
@@ -84,7 +97,9 @@ def _print_tables(state: PipelineState) -> None:
         CONSOLE.print(f"  {table.name:{width}}  {number:>13} {noun}{through}")
 
 
-def _as_json(pipeline: Pipeline, state: PipelineState) -> dict[str, Any]:
+def _as_json(
+    pipeline: Pipeline, state: PipelineState, changed: Sequence[ChangedFile]
+) -> dict[str, Any]:
     return {
         "pipeline": pipeline.name,
         "through": as_json(state.through),
@@ -101,6 +116,9 @@ def _as_json(pipeline: Pipeline, state: PipelineState) -> dict[str, Any]:
             for windows in state.windows
         ],
         "unfinished": [vars(unfinished) for unfinished in state.unfinished],
+        "changed": [
+            {"day": str(file.day), "file": file.name, "change": file.change} for file in changed
+        ],
         "tables": [
             {
                 "name": table.name,

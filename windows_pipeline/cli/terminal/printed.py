@@ -78,7 +78,8 @@ def print_checks(
             console.print(f"  not judged on {days}, of too few records (limits.least_records)")
         if not result.passed:
             console.print(
-                f"  {result.check.description}; {counted(result.failing_rows, 'row')}, such as"
+                f"  must hold: {result.check.description}; not so in "
+                f"{counted(result.failing_rows, 'row')}, such as"
             )
             for row in result.sample[:3]:
                 console.print(f"  {row}")

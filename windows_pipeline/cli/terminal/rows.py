@@ -64,6 +64,8 @@ def print_grid(
     for row in zip(*(texts[name] for name in shown), strict=True):
         grid.add_row(*row)
     grid_console.print(grid)
+    if any(pa.types.is_timestamp(rows.schema.field(name).type) for name in shown):
+        console.print("times are UTC")
     if len(shown) < len(names):
         left_out = ", ".join(names[len(shown) :])
         console.print(f"left out: {left_out}; --json prints all columns")

@@ -162,9 +162,6 @@ class EpisodeChecks:
 
     def _shown(self, episode: Episode, worst_alert: str, closed_ms: int | None) -> dict[str, str]:
         """An episode at a day's close as texts, by column."""
-        worst = episode.worst
-        names = (aggregate.name for aggregate in self._windows.aggregate_list)
-        values = {name: worst[name] for name in ("record_count", *names) if name in worst}
         return {
             "key": episode.key_text,
             "from": time_text(episode.first),
@@ -173,8 +170,7 @@ class EpisodeChecks:
             "state": episode.state(closed_ms),
             "alerts": f"{episode.alerts:,}",
             "severity": "" if episode.severity is None else short(episode.severity),
-            "worst window": f"ends {time_text(worst['window_end'])}: "
-            + ", ".join(f"{name}={short(value)}" for name, value in values.items()),
+            "worst window": episode.worst_text(self._windows),
             "trace": trace_command(self._pipeline.name, worst_alert),
         }
 

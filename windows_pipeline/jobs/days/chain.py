@@ -270,7 +270,7 @@ def why_passed_over(pipeline: Pipeline, day: date) -> str | None:
     if day < start:
         return f"before the pipeline's first day, {start}"
     if end is not None and day > end:
-        return f"after the pipeline's last day, {end}"
+        return f"after the pipeline's last day, {end} (partitions.end)"
     return "after tomorrow" if day > datetime.now(UTC).date() + timedelta(days=1) else None
 
 

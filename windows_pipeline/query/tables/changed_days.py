@@ -5,12 +5,30 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import date, datetime
 
+from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
 from windows_pipeline.query.tables.wanted import Wanted
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
 from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.storage.catalog import PipelineSpecs, TableSpec
 from windows_pipeline.text.instants import epoch_ms
+
+
+def changed_files(tables: PipelineSpecs, folder: LandingFolder) -> list[ChangedFile]:
+    """The files of all ingested days that changed since, by day and name.
+
+    None where nothing was ingested by days, or the landed files are gone, as they need not stay.
+
+    Raises:
+        UnreadableTableError: Only Spark reads the tables.
+        TableDamagedError: A file of a table is gone or cannot be read.
+    """
+    ingested = {part.arrival_unit for part in log_parts(tables.arrival_log)}
+    try:
+        days = [day for day in folder.days if day in ingested]
+        return changed_since_ingested(tables, folder, days)
+    except (FileNotFoundError, NoTableError):
+        return []
 
 
 def changed_since_ingested(
