@@ -153,8 +153,10 @@ def test_the_alert_rule_is_broken_by_few_closed_windows_of_the_sample() -> None:
 def test_a_threshold_is_not_rounded_below_many_windows() -> None:
     """To three digits nearly each of 1,000 averages around 1,254 would be above it."""
     count = 1_000
-    times = seconds(*(random.Random(5).sample(range(count * 600), count)))
-    columns = columns_of(k=["a"] * count, ts=times, v=[1_253 + n / 700 for n in range(count)])
+    times = seconds(*sorted(random.Random(5).sample(range(count * 600), count)))
+    columns = columns_of(
+        k=["a"] * count, ts=times, v=[1_253 + n * 7 % count / 600 for n in range(count)]
+    )
     (rule,) = proposed(columns, "k", "ts", "v", 1_000).rules
     assert rule.when.startswith("avg_v > 1254.")
     assert 0 < rule.broken <= count * 0.02
