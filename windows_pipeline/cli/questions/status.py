@@ -55,8 +55,8 @@ def _print(pipeline: Pipeline, state: PipelineState, changed: Sequence[ChangedFi
     if state.through is None:
         CONSOLE.print(f"{name}: nothing is ingested; to begin: windows-pipeline {command} {name}")
     else:
-        no_time = state.watermark_ms is None
-        watermark = "none" if no_time else f"{time_text(state.watermark_ms)} UTC"
+        watermark_ms = state.watermark_ms
+        watermark = "none" if watermark_ms is None else f"{time_text(watermark_ms)} UTC"
         CONSOLE.print(f"{name}: ingested through {state.through}; watermark {watermark}")
     for windows in state.windows:
         if windows.through is not None:
