@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
-from itertools import takewhile
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -38,29 +37,6 @@ def computed_days_in(spark: SparkSession, table: Table) -> set[date]:
 def wholly_computed_days(spark: SparkSession, tables: WindowTables) -> set[date]:
     """The days for which all tables of a definition are computed."""
     return set.intersection(*(computed_days_in(spark, each) for each in _tables_of_days(tables)))
-
-
-def computed_through_ms(
-    spark: SparkSession, tables: WindowTables, arrivals: Arrivals
-) -> int | None:
-    """The close time after the newest day up to which all days are computed.
-
-    A stream computes days as it ingests them.
-
-    Args:
-        spark: The session.
-        tables: The tables of the definition.
-        arrivals: The arrivals, with the close times of the definition.
-
-    Returns:
-        Milliseconds since 1970; None before the first such day.
-    """
-    days = sorted({row.arrival_unit for row in arrivals.log})
-    if all(row.batch is None for row in arrivals.log):
-        done = wholly_computed_days(spark, tables)
-        days = list(takewhile(done.__contains__, days))
-    closings = arrivals.closings(days)
-    return closings[max(closings)].after_ms if closings else None
 
 
 def withdraw_computed_days(

@@ -15,7 +15,6 @@ from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.incremental.arrival_units import Arrivals, Facts, arrivals_of, day_facts
 from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.incremental.definition_records import passing
-from windows_pipeline.jobs.computed_days import computed_through_ms
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError, unfinished_correction
 from windows_pipeline.jobs.job import RowCounts
 from windows_pipeline.jobs.raw_rows import require_raw_rows
@@ -160,11 +159,6 @@ class WindowsJob:
     def arrivals(self, log: ArrivalLog) -> Arrivals:
         """The arrivals, with the close times of the definition's windows."""
         return arrivals_of(self.pipeline, log, self.windows.spec)
-
-    def closed_through_ms(self, spark: SparkSession) -> int | None:
-        """The close time after the days that are computed; see `computed_through_ms`."""
-        arrivals = self.arrivals(self.arrived(spark))
-        return computed_through_ms(spark, self.window_tables, arrivals)
 
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
