@@ -246,8 +246,9 @@ def test_a_silence_lasts_until_the_next_record(
     assert status == 0, said
     records = [("a", 0), ("a", 5), ("b", 30), ("a", 50), ("z", 1000)]
     expected = [
-        f" {state} {key} silent {until - since} {_instant(since)} {_instant(until)} 1 "
+        f" {state} {key} silent {ms} ms {ms} {_instant(since)} {_instant(until)} "
         for key, since, until, state in _silences(records, 1000, 10)
+        for ms in (until - since,)
     ]
     positions = [said.find(text) for text in expected]
     assert -1 not in positions, said
