@@ -273,12 +273,7 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     late_before = own.late_records.read(spark).count()
     versions = (own.final_windows.version(spark), own.alerts.version(spark))
     correction = Correction(1, day(1), day(3), CAUSE, *versions)
-    keyed, final, _ = correction_jobs(
-        project.source,
-        "hourly",
-        project.settings,
-        correction,
-    )
+    keyed, final, _ = correction_jobs(of_pipeline, "hourly", project.settings, correction)
     assert isinstance(final, FinalWindowsJob)
 
     # Killed before final_windows; then between corrections and final_windows; then after both.
