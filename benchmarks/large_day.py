@@ -45,8 +45,9 @@ def main(
         console.print(f"landed: {files * records:,} records, {_megabytes(landing):,.0f} MB")
         spark = start_session(settings)
         spark.sparkContext.setLogLevel("ERROR")
-        jobs: list[Job] = [RawEventsJob(tables_of(pipeline, settings.warehouse), settings)]
-        jobs += window_jobs(tables_of(pipeline, settings.warehouse), "sliding", settings)
+        tables = tables_of(pipeline, settings.warehouse)
+        jobs: list[Job] = [RawEventsJob(tables, settings)]
+        jobs += window_jobs(tables, "sliding", settings)
         for job in jobs:
             began, spent_s = time.monotonic(), processor_s(os.getpid())
             with PeakMemory(os.getpid(), sys.maxsize, lambda: None) as memory:

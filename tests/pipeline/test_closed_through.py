@@ -56,11 +56,7 @@ def test_the_partitions_that_hold_the_watermark_back_are_named(
     header = "k,t,v,n,part\n"
     project.land(1, f"{header}a,40,1,1,x\na,20,1,2,y\n")
     project.land(2, f"{header}a,90,1,1,x\n")
-    result = run_job(
-        RawEventsJob(project.source, project.settings),
-        spark,
-        DAYS[:2],
-    )
+    result = run_job(RawEventsJob(project.source, project.settings), spark, DAYS[:2])
     reported = [
         {name: value for name, value in result.facts[day].items() if "partitions" in name}
         for day in DAYS[:2]

@@ -126,11 +126,7 @@ def test_a_stream_of_files_that_is_killed_between_tables_equals_a_run(
             )
             if table == "arrival_log":
                 # A run by days would compute the windows that the micro-batch appends later.
-                job = window_jobs(
-                    project.source,
-                    "hourly",
-                    project.settings,
-                )[0]
+                job = window_jobs(project.source, "hourly", project.settings)[0]
                 with pytest.raises(BatchUnfinishedError, match="micro-batch 0 of its stream must"):
                     run_job(job, spark, [day(1)])
         # All tables have the micro-batch, and Spark has not noted so.

@@ -27,15 +27,16 @@ def once_published(pipeline: Pipeline, correct: str = "") -> NextStep:
     changed = f"If the rule is wrong, change it, then: windows-pipeline check {name}"
 
     def text(day: date) -> str:
+        how = correct or to_correct(name, day)
         if not pipeline.source.by_days:
             return (
                 "The rows are published, as a stream checks them afterwards. If raw records were "
-                f"changed on purpose, {to_correct(name, day)}. {changed}"
+                f"changed on purpose, {how}. {changed}"
             )
         return (
             "The rows are published. If the day's files are wrong, mend them, then: "
             f"{run_again(pipeline, [day])}. Where that would change final windows, "
-            f"{correct or to_correct(name, day)}. {changed}"
+            f"{how}. {changed}"
         )
 
     return text
