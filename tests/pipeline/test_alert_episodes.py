@@ -180,6 +180,12 @@ def test_episodes_are_those_of_the_oracle(final_windows: DataFrame, cases: Seque
     assert texts(found) == texts(wanted)
 
 
+def test_a_missing_day_ends_no_episode(spark: SparkSession) -> None:
+    """Rule A4: after it nothing closes."""
+    ended = spark.range(2).select(ClosedDays(NEVER_MS, {}).ended_in(F.col("id")).alias("day"))
+    assert [row.day for row in ended.collect()] == [None, None]
+
+
 def unsigned(number: Number | None) -> Number | None:
     """The number; zeros of either sign are equal."""
     return None if number is None else number + 0.0
@@ -346,7 +352,7 @@ def test_each_rule_raises_its_own_alerts(spark: SparkSession) -> None:
     windows = spark.createDataFrame(
         [("a", 2, None), ("b", 9, 70.0), ("c", 2, 61.5)],
         "key string, record_count bigint, mean double",
-    )
+    ).selectExpr("*", "timestamp_millis(0) window_start", "timestamp_millis(5) window_end")
     rules = {
         "quiet": RuleSql("record_count < 4", "4 - record_count"),
         "storm": RuleSql("mean > 60", "mean"),

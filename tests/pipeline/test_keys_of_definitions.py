@@ -43,8 +43,14 @@ from tests.support.oracle.windows import (
     windows_after,
 )
 from tests.support.shared_folders import made_once
-from tests.support.spark_cases import EPOCH
-from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
+from tests.support.spark_cases import EPOCH, SHORT_SHARDS
+from windows_pipeline.jobs import (
+    FiringsJob,
+    Job,
+    KeyedWindowsJob,
+    RawEventsJob,
+    check_published,
+)
 from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
@@ -406,6 +412,19 @@ def test_the_check_counts_what_is_filtered_out(ran: Ran, spark: SparkSession) ->
     arrival_units = {(row.arrival_unit - FIRST_DAY).days for row in on_arrival.collect()}
     without = accounts(late.limit(0))
     assert {arrival_unit for arrival_unit, row in without.items() if row.broken} == arrival_units
+
+
+def test_firings_of_time_shards_are_those_of_the_whole_key(ran: Ran, spark: SparkSession) -> None:
+    """Rules E2, H1: the records of one key are cut into time shards; so these of several are."""
+    one_key = ran.settings.model_copy(update={"tuning": replace(SHORT_SHARDS, one_key=True)})
+    job = FiringsJob(ran.source, "pair_hops", one_key)
+    new = job.stage(spark, DAYS, job.arrived(spark)).tables["firings"]
+    columns = new.table.schema.names
+    found, wanted = (
+        sorted(map(repr, rows.select(*columns).collect()))
+        for rows in (new.rows, new.table.read(spark))
+    )
+    assert found == wanted
 
 
 @pytest.mark.long

@@ -19,7 +19,10 @@ from tests.support.oracle.windows import Record, SlidingDefinition, WindowRow, f
 from tests.support.small_project import HEADER, SmallProject
 from tests.support.stored_rows import named_rows, stored_rows
 from windows_pipeline.checks.run import validate
-from windows_pipeline.jobs import check_published
+from windows_pipeline.incremental.definition import Definition
+from windows_pipeline.incremental.definition_records import passing
+from windows_pipeline.incremental.whole_episodes import WholeEpisodes
+from windows_pipeline.jobs import AlertsJob, check_published
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
@@ -200,6 +203,7 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
             )
         batches = job.check_batches(spark, arrival_units, staged.rows, job.arrived(spark))
         assert [one.check.name for one in validate(batches[-1:]) if not one.passed] == [], days
+    require_the_same_without_silences(spark, at_once)
 
     streamed = project(tmp_path / "stream", *fixtures, stream=True, max_per_batch=3)
     for day, records in landed.items():
@@ -214,6 +218,27 @@ def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
     assert streamed.call("rebuild", "p", "--from", "alerts")[0] == 0
     assert sent(streamed) == rows
     assert listed(streamed) == wanted.episodes
+
+
+def require_the_same_without_silences(spark: SparkSession, project: SmallProject) -> None:
+    """Rule E6: episodes of a day that began windows before it, where nobody looks for silences."""
+    job = AlertsJob(project.source, "w", project.settings)
+    windows = job.windows.model_copy(update={"emit_empty": False})
+    definition = Definition(
+        project.pipeline.model_copy(update={"windows": {"w": windows}}), "w", job.settings.tuning
+    )
+    log = job.arrived(spark)
+    records, arrivals = passing(job.logged_records(spark, log)), job.arrivals(log)
+    final = job.window_tables.final_windows.read(spark).where("record_count > 0")
+    raised, days = definition.raise_alerts(final), [date(2026, 11, 2)]
+    whole = WholeEpisodes(definition, True, records, arrivals, days, raised, final).joined()
+    of_day = "rule in ('busy', 'huge') and arrival_unit = '2026-11-02'"
+    found, wanted = (
+        plain(rows.where(of_day).select("key", "rule", "window_start", "episode_start").collect())
+        for rows in (whole, job.window_tables.alerts.read(spark))
+    )
+    assert found
+    assert found == wanted
 
 
 def plain(rows: Iterable[Iterable[object]]) -> list[str]:

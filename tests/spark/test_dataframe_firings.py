@@ -259,3 +259,10 @@ def test_firings_in_time_shards_are_those_of_whole_keys(
         assert len(whole) > 50
         assert fired(of, length_ms) == whole
     came.unpersist()
+
+
+def test_no_record_makes_no_firing(spark: SparkSession) -> None:
+    """Rule E2: stream time passes no instant, although the input ends."""
+    for windows in (HOPPING, SLIDING):
+        events = by_user(frame(spark, []), windows)
+        assert events.firings(EARLY, count(), input_ends=True).collect() == []

@@ -75,3 +75,33 @@ def test_a_row_passes_where_the_condition_is_true(
     rows = pa.table([*columns, pa.array(KEYS), times], [*COLUMNS, "key", "event_time"])
     found = spark_filter(spark)(rows, pipeline.windows["w"], pipeline.source)
     assert [index for index, passes in enumerate(found) if passes] == passing
+
+
+def test_a_filter_names_parts_of_the_key_and_the_source_partition(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rules A6, A9: by the names of the source; in raw_events they are key and source_partition."""
+    source = {
+        "path": "data", "format": "jsonl", "key": ["s", "u"], "event_time": "at",
+        "source_partition": "part",
+        "columns": {"s": "string", "u": "bigint", "at": "timestamp", "part": "string"},
+    }  # fmt: skip
+    window = {"kind": "tumbling", "size": "1 hour", "grace": "0 ms"}
+    window["where"] = "u > 1 and s = 'x' and part <> 'p2'"
+    text = {
+        "name": "p",
+        "source": source,
+        "partitions": {"start": "2013-01-01"},
+        "windows": {"w": window},
+    }
+    pipeline = load_text(tmp_path, yaml.safe_dump(text))
+    keys = [{"s": s, "u": u} for s, u in [("x", 1), ("x", 2), ("y", 2), ("x", 3), ("x", 3)]]
+    rows = pa.table(
+        {
+            "key": pa.array(keys, pa.struct([("s", pa.string()), ("u", pa.int64())])),
+            "source_partition": ["p1", "p1", "p1", "p2", "p3"],
+            "event_time": pa.array([NOON] * len(keys), pa.timestamp("us", "UTC")),
+        }
+    )
+    found = spark_filter(spark)(rows, pipeline.windows["w"], pipeline.source)
+    assert found == [False, True, False, False, True]

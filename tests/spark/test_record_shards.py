@@ -119,7 +119,12 @@ OF_RUNNING += [
     and (function.second == "by") == (column == "pair")
     and isinstance(PARTIAL_RESULTS.get(function.name), ShortResult)
 ]
-WHOLE: dict[str, RowWindow] = {"all to come": rows(0, None)}
+WHOLE: dict[str, RowWindow | SeveralRows] = {
+    "all to come": rows(0, None),
+    "all so far, and all to come": SeveralRows(
+        (("before", rows(None, 0)), ("after", rows(0, None)))
+    ),
+}
 
 
 def arrived() -> Iterable[tuple[object, ...]]:
@@ -245,6 +250,23 @@ def test_frames_without_an_end_are_one_shard(records: DataFrame, kind: str) -> N
     """Each needs all rows after its own, of which a final result knows none."""
     spec = GracedRows(WHOLE[kind], GRACE_MS)
     assert in_record_shards(records, spec, ONE_KEY) is records
+    assert in_running_shards(records, spec, OF_RUNNING, KEPT, ONE_KEY) is None
+
+
+@pytest.mark.parametrize("kind", ["count", "rows back"])
+@pytest.mark.parametrize("number", [0, 2])
+def test_few_records_are_one_shard(records: DataFrame, kind: str, number: int) -> None:
+    """Two shards are of at least as many records as one shard has, each."""
+    few = records.limit(number)
+    assert in_record_shards(few, GracedRows(CUT[kind], GRACE_MS), ONE_KEY) is few
+
+
+def test_slices_of_too_many_records_are_one_shard(
+    records: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule G2: a slice's sums are exact up to a number of records."""
+    monkeypatch.setattr("windows_pipeline.engine.running_shards.MAX_SLICE_RECORDS", 3)
+    spec = GracedRows(RUNNING["up to the row"], GRACE_MS)
     assert in_running_shards(records, spec, OF_RUNNING, KEPT, ONE_KEY) is None
 
 

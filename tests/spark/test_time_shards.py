@@ -23,6 +23,7 @@ from windows_pipeline.engine.time_shards import (
     within_a_day,
 )
 from windows_pipeline.engine.windows import evaluate_windows, late
+from windows_pipeline.incremental.late import late_records
 from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import (
@@ -109,6 +110,13 @@ def test_time_shards_list_the_records_that_no_window_of_the_whole_key_counts(
     assert len(expected) > 20
     assert sorted(map(repr, found.collect())) == expected
     events.unpersist()
+
+
+def test_late_records_of_windows_need_the_windows(spark: SparkSession) -> None:
+    """Rule A5: whether a partly late record is counted follows from them."""
+    events = records(spark).withColumn("_is_new", F.lit(True))
+    with pytest.raises(ValueError, match="pass what arrival_unit_windows returned"):
+        late_records(events, None, SlidingWindows(10, 5), ["value"], [0])
 
 
 @pytest.mark.parametrize("kind", [kind for kind in SHARDED if kind != "forward"])

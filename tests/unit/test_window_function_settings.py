@@ -18,6 +18,7 @@ from windows_pipeline.config import (
     table_definition,
 )
 from windows_pipeline.engine.firings.process import FunctionKernel
+from windows_pipeline.incremental.processed import FiringFunction
 from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.windows.firing.window_function import WindowFunction
 
@@ -70,6 +71,15 @@ def test_its_rows_are_a_table_with_its_columns(tmp_path: Path) -> None:
         ("level", "string"),
         ("seen", "array<decimal(5,1)>"),
     ]
+
+
+def test_without_a_function_there_are_no_rows_of_one(tmp_path: Path) -> None:
+    """Rule E3."""
+    (tmp_path / "flights.yaml").write_text(TUMBLING)
+    pipeline = load_pipeline(tmp_path / "flights.yaml")
+    firings: Any = None
+    with pytest.raises(ValueError, match="must have a function, and have none; declare process"):
+        FiringFunction(pipeline.windows["hourly"], pipeline.source).rows_of(firings)
 
 
 def test_the_table_follows_the_text_of_the_module(tmp_path: Path) -> None:
