@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
@@ -45,31 +46,20 @@ def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> Data
         (double). The severity is computed as if each window began an episode; `with_episodes`
         recomputes it for the later windows of an episode.
     """
-    raised = (
-        _judged(final_windows.where(F.expr(rule.when)), rule).withColumn("rule", F.lit(name))
-        for name, rule in rules.items()
-    )
-    return reduce(DataFrame.unionByName, raised)
-
-
-def _judged(breaking: DataFrame, rule: RuleSql) -> DataFrame:
-    """Adds the severity of each window that breaks a rule, as if it were a whole episode."""
-    if rule.reads_episode:
-        bounds = "window_start", "window_end"
-        return _with_episode_ms(breaking, *bounds, "severity", _severity(rule))
-    return breaking.withColumn("severity", _severity(rule))
+    columns = final_windows.columns
+    lasted = timestamp_to_ms("window_end") - timestamp_to_ms("window_start")
+    breaks = [F.expr(rule.when) for rule in rules.values()]
+    raised = [
+        F.when(broken, F.struct(_severity(rule).alias("severity"), F.lit(name).alias("rule")))
+        for broken, (name, rule) in zip(breaks, rules.items(), strict=True)
+    ]
+    # Few windows break a rule, so the array is made of these alone.
+    breaking = final_windows.where(reduce(or_, breaks)).withColumn(EPISODE_MS, lasted)
+    return breaking.select(*columns, F.inline(F.array_compact(F.array(*raised))))
 
 
 def _severity(rule: RuleSql) -> Column:
     return F.expr(rule.severity).cast("double")
-
-
-def _with_episode_ms(
-    alerts: DataFrame, since: str, until: str, name: str, severity: Column
-) -> DataFrame:
-    """Adds, or replaces, a severity that reads how long the episode has lasted."""
-    lasted = timestamp_to_ms(until) - timestamp_to_ms(since)
-    return alerts.withColumn(EPISODE_MS, lasted).withColumn(name, severity).drop(EPISODE_MS)
 
 
 def with_episodes(alerts: DataFrame, rules: Mapping[str, RuleSql]) -> DataFrame:
@@ -120,7 +110,8 @@ def with_severity_until(
         return alerts.withColumn(name, severity)
     for rule_name, rule in lasting.items():
         severity = F.when(F.col("rule") == rule_name, _severity(rule)).otherwise(severity)
-    return _with_episode_ms(alerts, "episode_start", until, name, severity)
+    lasted = timestamp_to_ms(until) - timestamp_to_ms("episode_start")
+    return alerts.withColumn(EPISODE_MS, lasted).withColumn(name, severity).drop(EPISODE_MS)
 
 
 def never_corrected(rows: DataFrame) -> DataFrame:
