@@ -41,8 +41,6 @@ __all__ = [
 SETTINGS_VARIABLE = "WINDOWS_PIPELINE_SETTINGS"
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
-_FEW_RECORDS = 10_000
-"""Up to this many records, compiling a plan takes longer than running it without compilation."""
 # Spark ships all of these, but the POMs of Delta and of Spark's Kafka connector list them again.
 _EXCLUDES = (
     "at.yawk.lz4:*,com.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*,javax.*:*,"
@@ -239,7 +237,7 @@ class Settings(BaseModel):
 
     def are_few(self, records: int) -> bool:
         """Whether planning a run of that size takes longer than its records."""
-        return records <= _FEW_RECORDS
+        return records <= self.tuning.few_records
 
 
 def load_settings(root: Path) -> Settings:

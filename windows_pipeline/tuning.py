@@ -25,6 +25,9 @@ class Tuning:
         shard_records: How many records a shard of count windows, sessions, and frames by rows or
             from the first record on has at least.
         one_key: Whether all records have one key. Only then are they cut into such shards.
+        few_records: Up to how many records, look-back included, a run or a micro-batch is small:
+            compiling its plans takes longer than running them uncompiled, and the driver collects
+            its rows together with their verdicts.
     """
 
     chunk_rows: int = 200_000
@@ -36,6 +39,7 @@ class Tuning:
     max_shard_ms: int = 2**53
     shard_records: int = 500_000
     one_key: bool = False
+    few_records: int = 10_000
 
 
 TUNING = Tuning()

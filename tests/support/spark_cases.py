@@ -57,8 +57,11 @@ T = TypeVar("T")
 FIRST_DAY = date(2013, 1, 1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-SHORT_SHARDS = Tuning(shard_look_backs=4, least_shard_look_backs=4, shard_records=8)
-"""Cuts a key's time into time shards about as often as possible, and records of one key."""
+SHORT_SHARDS = Tuning(shard_look_backs=4, least_shard_look_backs=4, shard_records=8, few_records=0)
+"""Cuts a key's time into time shards about as often as possible, and records of one key.
+
+No run is small: Spark holds its rows and writes them. In all other tests of pipelines runs are.
+"""
 
 PROPERTY = settings(
     deadline=None, print_blob=True, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
