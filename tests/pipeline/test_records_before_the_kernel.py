@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.support.kinds import DAYS, DAYS_WHOLE, declare
+from tests.support.kinds import DAYS, DAYS_WHOLE, Ran, declare
 from windows_pipeline.engine import windows as engine
 from windows_pipeline.engine.time_shards import TIME_SHARD
 from windows_pipeline.incremental import arrival_units
-from windows_pipeline.jobs import KeyedWindowsJob, RawEventsJob
+from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, raw_events
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 
@@ -34,13 +34,33 @@ def in_a_wrong_shard(records: DataFrame) -> DataFrame:
 
 
 @pytest.fixture(scope="module")
-def job(
-    spark: SparkSession, short_shards: Settings, tmp_path_factory: pytest.TempPathFactory
-) -> KeyedWindowsJob:
+def ran(short_shards: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """A pipeline whose files have landed."""
+    return declare(short_shards, tmp_path_factory.mktemp("faulty") / "own", DAYS_WHOLE)
+
+
+@pytest.fixture(scope="module")
+def job(spark: SparkSession, ran: Ran) -> KeyedWindowsJob:
     """A day of sliding windows, whose records are ingested."""
-    ran = declare(short_shards, tmp_path_factory.mktemp("faulty") / "own", DAYS_WHOLE)
     assert run_job(RawEventsJob(ran.source, ran.settings), spark, DAYS[:1]).published
     return KeyedWindowsJob(ran.source, "slides", ran.settings)
+
+
+def failed(spark: SparkSession, job: Job) -> list[str]:
+    """The checks that fail, of a day that is therefore not published."""
+    result = run_job(job, spark, DAYS[:1])
+    assert not result.published
+    return [one.check.name for one in result.checks if not one.passed]
+
+
+def test_a_record_that_the_reader_drops_fails_a_check_of_its_day(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, ran: Ran
+) -> None:
+    """Rule A6: landed records are counted by other code."""
+    sound = raw_events.read_landed
+    monkeypatch.setattr(raw_events, "read_landed", lambda *args: sound(*args).where("n <> 12"))
+    job = RawEventsJob(ran.source, ran.settings)
+    assert failed(spark, job) == ["landed_is_accepted_or_rejected"]
 
 
 @pytest.mark.parametrize(
@@ -66,6 +86,4 @@ def test_a_faulty_record_fails_a_check_of_its_day(
     """Rule A5. No check but this one fails, so that the day is sound without the fault."""
     sound: Callable[..., DataFrame] = getattr(module, function)
     monkeypatch.setattr(module, function, lambda *args, **kwargs: fault(sound(*args, **kwargs)))
-    result = run_job(job, spark, DAYS[:1])
-    assert not result.published
-    assert [one.check.name for one in result.checks if not one.passed] == [fails]
+    assert failed(spark, job) == [fails]

@@ -54,6 +54,7 @@ from windows_pipeline.sources.bad_files import BadFileError, with_more
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.sources.landed_files import read_landed
 from windows_pipeline.sources.landing import FileState, LandingFolder, landing_of
+from windows_pipeline.sources.record_counts import landed_counts
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning, records_in
 from windows_pipeline.sources.validation import (
     AMBIGUOUS_TIME,
@@ -328,18 +329,17 @@ class RawEventsJob:
     ) -> DataFrame:
         """How many records landed in each day; no row for a stream, whose days are no folders.
 
-        Files that quarantined_files lists, or that came while the day was read, do not count.
+        Files that quarantined_files lists do not count.
         """
+        schema = "arrival_unit date, landed bigint"
         if self._is_streamed(log):
-            return small_frame(spark, [], "arrival_unit date, landed bigint")
+            return small_frame(spark, [], schema)
         quarantined = rows.get("quarantined_files")
         listed = [] if quarantined is None else quarantined.select("file").collect()
         left_out = {row["file"] for row in listed}
         files = [file for file in self.landing.files(days) if str(file) not in left_out]
-        landed = read_landed(spark, self.pipeline.source, self.landing, files)
-        if "_landed_files" in rows:  # published rows have been compared
-            landed = landed.join(rows["_landed_files"], ["arrival_unit", "file"], "left_semi")
-        return landed.groupBy("arrival_unit").agg(F.count("*").alias("landed"))
+        counts = landed_counts(self.pipeline.source, self.landing, files)
+        return small_frame(spark, counts.items(), schema)
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the records first and the log last: a log row commits its day.

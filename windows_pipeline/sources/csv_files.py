@@ -58,7 +58,7 @@ def read_csv(
             has it twice, or can't be read. Where Spark runs, its error has the text of a
             BadFileError if a file can't be read, or a record is too long.
     """
-    form = _form(source)
+    form = form_of(source)
     found = _fitting(filesystem, files, source, form)
     if not found:
         return no_records(spark, source.paths)
@@ -73,10 +73,11 @@ def require_headers(filesystem: fs.FileSystem, files: Sequence[LandedFile], sour
     Raises:
         BadFileError: As of `read_csv`; the error names all files that are bad.
     """
-    _fitting(filesystem, files, source, _form(source))
+    _fitting(filesystem, files, source, form_of(source))
 
 
-def _form(source: Source) -> CsvForm:
+def form_of(source: Source) -> CsvForm:
+    """How the source's CSV files are written, with the defaults."""
     usual = CsvForm()
     return CsvForm(
         source.delimiter or usual.delimiter,
