@@ -13,9 +13,10 @@ from tests.support.kinds import DAYS, DAYS_WHOLE, Ran, declare
 from windows_pipeline.engine import windows as engine
 from windows_pipeline.engine.time_shards import TIME_SHARD
 from windows_pipeline.incremental import arrival_units
-from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, raw_events
+from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
+from windows_pipeline.sources.landed_files import read_landed
 
 FAULTY = "offset = 12"
 """A record that is not late."""
@@ -57,8 +58,8 @@ def test_a_record_that_the_reader_drops_fails_a_check_of_its_day(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, ran: Ran
 ) -> None:
     """Rule A6: landed records are counted by other code."""
-    sound = raw_events.read_landed
-    monkeypatch.setattr(raw_events, "read_landed", lambda *args: sound(*args).where("n <> 12"))
+    faulty = "windows_pipeline.jobs.raw_events.read_landed"
+    monkeypatch.setattr(faulty, lambda *args: read_landed(*args).where("n <> 12"))
     job = RawEventsJob(ran.source, ran.settings)
     assert failed(spark, job) == ["landed_is_accepted_or_rejected"]
 
