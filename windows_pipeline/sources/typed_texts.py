@@ -14,6 +14,8 @@ from windows_pipeline.text.forms import TextForm
 from windows_pipeline.text.limits import MAX_VALUE_BYTES
 
 _FULL_DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
+_PLAIN_DATE = r"^[1-8]\d{3}-\d{1,2}-\d{1,2}"
+"""A full date of a year that is within `YEARS` in any zone."""
 _NUMBER = r"^\s*[+-]?(?=\.?\d)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?\s*$"
 """A number: whole digits, digits after the point, and a power of ten of at most 3 digits."""
 _FINE_PLACES = 12
@@ -48,18 +50,23 @@ def _of_short(text: Column, kind: str) -> Column:
     if kind == "bigint":
         return _bigint(text)
     if kind.startswith("decimal"):
-        return F.when(_places(text) <= parse_type(kind).scale, text.try_cast(kind))
+        scale = parse_type(kind).scale
+        is_plain = text.rlike(rf"^[+-]?\d+(\.\d{{0,{scale}}})?$")
+        return F.when(is_plain | (_places(text) <= scale), text.try_cast(kind))
     if kind == "double":
         return _double(text)
     if kind in EPOCHS:
-        return _since_1970(text, kind)
+        plain, micros = _plain_micros(text, kind)
+        return F.when(plain, F.timestamp_micros(micros)).otherwise(_since_1970(text, kind))
     if kind == "timestamp":
+        value = text.try_cast("timestamp")
         # If a date is missing, Spark takes the day of the run.
-        return F.when(text.rlike(_FULL_DATE), in_years(text.try_cast("timestamp")))
+        return F.when(text.rlike(_PLAIN_DATE), value).when(text.rlike(_FULL_DATE), in_years(value))
     if kind == "date":
+        value = text.try_cast("date")
         # Spark's date cast ignores any text after the date.
         is_date = _of_short(text, "timestamp").isNotNull()
-        return F.when(is_date, in_years(text.try_cast("date")))
+        return F.when(text.rlike(f"{_PLAIN_DATE}$"), value).when(is_date, in_years(value))
     return text.try_cast(kind)
 
 
@@ -71,7 +78,9 @@ def _bigint(text: Column) -> Column:
     other = F.when(
         text.rlike(_POINT_ZERO), F.substring_index(text, ".", 1).try_cast("bigint")
     ).when(text.rlike(_POWER) & (whole == exact), whole)
-    return F.coalesce(text.try_cast("bigint"), other)
+    # For each cast that fails Spark makes an exception, with its message.
+    without_point = F.when(~F.contains(text, F.lit(".")), text.try_cast("bigint"))
+    return F.coalesce(without_point, other)
 
 
 def _double(text: Column) -> Column:
@@ -83,6 +92,17 @@ def _double(text: Column) -> Column:
     is_javas = F.right(F.rtrim(text), F.lit(1)).isin(*"dDfF") & ~text.rlike(_NOT_FINITE)
     is_hexadecimal = F.contains(text, F.lit("x")) | F.contains(text, F.lit("X"))
     return F.when(~(is_lost | is_javas | is_hexadecimal), number)
+
+
+def _plain_micros(text: Column, kind: str) -> tuple[Column, Column]:
+    """Whether a text is a whole number of the years 1970 to 2286, and its microseconds if so."""
+    epoch = EPOCHS[kind]
+    # A bigint holds any such number, even of nanoseconds.
+    is_plain = text.rlike(rf"^[0-8]?\d{{1,{epoch.digits - 1}}}$")
+    number = text.try_cast("bigint")
+    if epoch.per_second > _SECOND_MICROS:
+        return is_plain, F.call_function("div", number, F.lit(epoch.per_second // _SECOND_MICROS))
+    return is_plain, number * F.lit(_SECOND_MICROS // epoch.per_second)
 
 
 def _since_1970(text: Column, kind: str) -> Column:
@@ -109,7 +129,8 @@ def _places(text: Column) -> Column:
     whole, after, exponent = (F.regexp_extract(text, _NUMBER, part) for part in (1, 2, 3))
     digits = F.concat(whole, after)
     zeros_at_end = F.length(digits) - F.length(F.rtrim(digits, F.lit("0")))
-    shift = F.coalesce(exponent.try_cast("int"), F.lit(0))
+    # No cast of '', which fails: see `_bigint`.
+    shift = F.when(exponent == "", 0).otherwise(exponent.try_cast("int"))
     decimals = F.length(after) - zeros_at_end - shift
     # Zero would need a negative number of digits, as all its digits are zeros at the end.
     return F.when(text.rlike(_NUMBER), F.when(digits.rlike("[1-9]"), decimals).otherwise(0))
