@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, StrictBool
@@ -11,12 +11,10 @@ from pydantic_core import PydanticCustomError
 from windows_pipeline.config.fields import DurationMs, looks, parsed_ms
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.limits import require_short
-from windows_pipeline.windows.durations import duration_ms, duration_text
-from windows_pipeline.windows.firing.triggers import Trigger
+from windows_pipeline.windows.durations import duration_text
+from windows_pipeline.windows.firing.triggers import RECORDS, UPDATE, Trigger, trigger_of
 
-_RECORDS = re.compile(r"([0-9]+) records?")
 _MOST_RECORDS = 2**53
-_UPDATE = "update"
 EMPTY = "empty"
 """The type of the error for a field that the file names without a value."""
 _FORMS = "write a duration such as '15 minutes', or '10 records', or 'update' for every record"
@@ -30,15 +28,15 @@ def _early_every(value: object) -> str:
         raise ValueError(f"has no unit; {_FORMS}")
     require_short(value)
     text = " ".join(value.lower().split())
-    records = _RECORDS.fullmatch(text)
+    records = RECORDS.fullmatch(text)
     if records:
         number = int(records[1])
         if number == 0:
             raise ValueError("must be above zero; write at least '1 record'")
         if number > _MOST_RECORDS:
             raise ValueError(f"is more than a window can hold; write at most {_MOST_RECORDS}")
-        return _UPDATE if number == 1 else f"{number} records"
-    if text == _UPDATE:
+        return UPDATE if number == 1 else f"{number} records"
+    if text == UPDATE:
         return text
     ms = parsed_ms(text, "; or '10 records', or 'update' for every record")
     if ms <= 0:
@@ -78,12 +76,9 @@ class FiringTrigger(Strict):
     @property
     def spec(self) -> Trigger:
         """The library's trigger with these settings."""
-        early = self.early_every
-        records = _RECORDS.fullmatch("1 record" if early == _UPDATE else early or "")
-        return Trigger(
-            early_every_records=int(records[1]) if records else None,
-            early_every_ms=None if early is None or records else duration_ms(early, "early_every"),
+        return trigger_of(
+            self.early_every,
             late=self.late,
-            discards=self.panes == "discarding",
-            out_of_orderness_ms=self.out_of_orderness,
+            panes=self.panes,
+            out_of_orderness=timedelta(milliseconds=self.out_of_orderness),
         )

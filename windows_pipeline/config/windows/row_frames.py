@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -12,13 +11,12 @@ from windows_pipeline.config.fields import looks, parsed_ms
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.limits import require_short
 from windows_pipeline.text.problems import Problem
-from windows_pipeline.windows import UNBOUNDED_RANGE, UNBOUNDED_ROW, SlideRows, rows
+from windows_pipeline.windows import SlideRows
 from windows_pipeline.windows.durations import duration_text
-from windows_pipeline.windows.frames.bounds import FrameUnit, RowBound, row_bound
+from windows_pipeline.windows.frames.bounds import FrameUnit, RowBound
+from windows_pipeline.windows.frames.texts import ROWS, UNBOUNDED, bound_of, frame_of
 
-ROWS = re.compile(r"([+-]?[0-9]+)\s*rows?", re.IGNORECASE)
 MOST_ROWS = 1_000_000_000
-_UNBOUNDED = {"unbounded": UNBOUNDED_RANGE, "unbounded rows": UNBOUNDED_ROW}
 _LOOKS_PRECEDING = r"[0-9]|^\s*[uU][nN][bB][oO][uU][nN][dD][eE][dD](\s+[rR][oO][wW][sS])?\s*$"
 _FORMS = "write a duration such as '10 minutes', or '5 rows'"
 
@@ -47,7 +45,7 @@ def _unbounded(value: object) -> str | None:
     """Returns the canonical text of an open bound; None for any other value."""
     require_short(value)
     text = " ".join(value.lower().split()) if isinstance(value, str) else ""
-    return text if text in _UNBOUNDED else None
+    return text if text in UNBOUNDED else None
 
 
 def _preceding(value: object) -> str:
@@ -61,14 +59,6 @@ def _following(value: object) -> str:
             "be final; write a duration or a number of rows"
         )
     return distance(value)
-
-
-def bound_of(text: str) -> RowBound:
-    """Reads a canonical text of `distance` or `_preceding`."""
-    if text in _UNBOUNDED:
-        return _UNBOUNDED[text]
-    counted = ROWS.fullmatch(text)
-    return row_bound(rows(int(counted[1])) if counted else text, "bound")
 
 
 Preceding = Annotated[
@@ -105,22 +95,21 @@ class Frame(Strict):
     @property
     def at_row(self) -> str:
         """The bound at the row, in the unit of the other bound."""
-        written = bound_of(self.preceding or self.following or "")
+        written = bound_of(self.preceding or self.following or "", "bound")
         return rows_text(0) if written.unit is FrameUnit.ROWS else duration_text(0)
 
     @property
     def window(self) -> SlideRows:
         """The row window."""
-        from_start = SlideRows.preceding(self._start)
-        return from_start if self.following is None else from_start.following(self._end)
+        return frame_of(self.preceding, self.following)
 
     @property
     def _start(self) -> RowBound:
-        return bound_of(self.preceding or self.at_row)
+        return bound_of(self.preceding or self.at_row, "preceding")
 
     @property
     def _end(self) -> RowBound:
-        return bound_of(self.following or self.at_row)
+        return bound_of(self.following or self.at_row, "following")
 
     def conflicts(self) -> Iterator[Problem]:
         """Yields what is wrong between the bounds."""

@@ -13,11 +13,9 @@ from windows_pipeline.config.fields import Identifier, PositiveDurationMs, looks
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.windows.row_frames import (
     MOST_ROWS,
-    ROWS,
     Following,
     Frame,
     Preceding,
-    bound_of,
     distance,
     rows_text,
 )
@@ -32,6 +30,7 @@ from windows_pipeline.windows import (
     SeveralRows,
     TumbleRows,
 )
+from windows_pipeline.windows.frames.texts import ROWS, bound_of, distance_of
 
 _ROW_COUNT = re.compile(r"([+-]?[0-9]+)(\s*rows?)?", re.IGNORECASE)
 _COUNTED = {"type": "string", "pattern": "^\\s*\\+?[0-9]"}
@@ -40,7 +39,7 @@ _COUNTED = {"type": "string", "pattern": "^\\s*\\+?[0-9]"}
 def _size(value: object) -> str:
     number = _row_count(value)
     text = distance(value if number is None else rows_text(number))
-    if bound_of(text).distance in (None, 0) or text.startswith("-"):
+    if bound_of(text, "size").distance in (None, 0) or text.startswith("-"):
         raise ValueError("must be above zero; write at least '1 ms' or '1 row'")
     return text
 
@@ -203,9 +202,7 @@ class TumbleRowsKind(RowKind):
     @property
     def spec(self) -> GracedRows:
         """The window specification."""
-        size = bound_of(self.size)
-        assert size.distance is not None  # noqa: S101  `_size` refuses 'unbounded'
-        return GracedRows(TumbleRows(unit=size.unit, size=size.distance), self.grace)
+        return GracedRows(TumbleRows.over(distance_of(self.size, "size")), self.grace)
 
 
 class SessionRowsKind(RowKind):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import cast
 
+from windows_pipeline.text.limits import require_short
 from windows_pipeline.windows import FiringWindows, PipelineWindows, WindowSpec
 from windows_pipeline.windows.arguments import (
     require_flag,
@@ -12,6 +14,10 @@ from windows_pipeline.windows.arguments import (
     require_positive,
 )
 from windows_pipeline.windows.durations import Duration, duration_ms, duration_text
+
+RECORDS = re.compile(r"([0-9]+) records?")
+UPDATE = "update"
+"""An early firing at each record, as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,3 +164,42 @@ class Trigger:
                 f"{duration_text(self.out_of_orderness_ms)!r} or more"
             )
         return cast("FiringWindows", windows)
+
+
+def trigger_of(
+    early_every: str | None = None,
+    *,
+    late: bool = True,
+    panes: str = "accumulating",
+    out_of_orderness: Duration = "0 ms",
+) -> Trigger:
+    """Makes a trigger from the fields that pipelines' files and SQL have.
+
+    Args:
+        early_every: A duration, '10 records', or 'update' for each record; None for no early
+            firings.
+        late: Whether each record that comes after the window's end, within grace, fires it.
+        panes: 'accumulating' or 'discarding'.
+        out_of_orderness: How far the watermark that ends windows lags behind stream time.
+
+    Raises:
+        ValueError: A field has another form; the message has the field, the value and the fix.
+    """
+    if panes not in ("accumulating", "discarding"):
+        raise ValueError(f"panes: must be 'accumulating' or 'discarding', not {panes!r}")
+    require_short(early_every, "early_every")
+    text = " ".join(early_every.lower().split()) if isinstance(early_every, str) else early_every
+    trigger = Trigger(
+        late=late,
+        discards=panes == "discarding",
+        out_of_orderness_ms=duration_ms(out_of_orderness, "out_of_orderness"),
+    )
+    if text is None:
+        return trigger
+    counted = RECORDS.fullmatch("1 record" if text == UPDATE else str(text))
+    if counted:
+        return trigger.early_every_n(int(counted[1]))
+    try:
+        return trigger.early_every(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; or '10 records', or 'update' for every record") from None

@@ -82,6 +82,16 @@ def require_fitting(
         known.append(name.lower())
 
 
+def needs_time(window: RowWindow) -> bool:
+    """Whether a window is by time, so that it needs a time column."""
+    return isinstance(window, SessionRows) or window.unit is FrameUnit.RANGE
+
+
+def needs_arrival(window: RowWindow) -> bool:
+    """Whether a window's rows depend on the order of arrival; peers of a frame by time do not."""
+    return not isinstance(window, SlideRows) or window.unit is FrameUnit.ROWS
+
+
 def _require_rows(window: SlideRows) -> None:
     try:
         window.require_rows()
@@ -90,19 +100,17 @@ def _require_rows(window: SlideRows) -> None:
 
 
 def _require_time(window: RowWindow, known: Sequence[str], columns: Sequence[str]) -> None:
-    by_rows = not isinstance(window, SessionRows) and window.unit is FrameUnit.ROWS
     if window.time_column is not None:
         column = window.time_column
         _require_known(f"{window.label}: the time column {column!r}", column, known, columns)
-    elif not by_rows:
+    elif needs_time(window):
         raise ValueError(
             f"{window.label}: a window by time needs a time column; name it with .on('ts')"
         )
 
 
 def _require_arrival(window: RowWindow, arrival: Sequence[str]) -> None:
-    peers = isinstance(window, SlideRows) and window.unit is FrameUnit.RANGE
-    if arrival or peers:
+    if arrival or not needs_arrival(window):
         return
     reason = (
         "this window counts rows in the order of arrival"
