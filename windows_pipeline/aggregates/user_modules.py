@@ -1,4 +1,6 @@
-"""Loads a user's aggregates and window functions from the files of `modules` in settings.yaml.
+"""Loads a user's aggregates and window functions from the files of `modules`.
+
+The list is in settings.yaml, or an argument of `sql` by that name.
 
 A module is not put into `sys.modules`, so it hides no other module. Spark then pickles its
 functions by value, like those of a program's main module, so that workers need no file.
@@ -55,6 +57,14 @@ class ProjectAggregate(UserAggregate):
         """The module's name."""
         return self.reference.partition(":")[0]
 
+    def of_library(self) -> UserAggregate:
+        """The same aggregate without its module: `failed` then has names without reasons."""
+        return UserAggregate(**_values(self))
+
+
+def _values(aggregate: UserAggregate) -> dict[str, Any]:
+    return {each.name: getattr(aggregate, each.name) for each in fields(UserAggregate)}
+
 
 class UserFunction(NamedTuple):
     """A user's function that a pipeline's file names.
@@ -87,11 +97,15 @@ class UserModules:
     A module is read once, so a running pipeline does not see a later edit.
 
     Attributes:
-        files: Their files, by settings.yaml; all in its folder.
+        files: Their files.
+        listed_in: What lists the files.
+        fix: How to list one more file there; in braces its name, or those of all.
         texts: The texts of the modules that were read.
     """
 
     files: tuple[Path, ...] = ()
+    listed_in: str = "settings.yaml"
+    fix: str = "write there: modules: [{modules}]"
     texts: dict[Path, str] = field(default_factory=dict, compare=False, repr=False)
 
     def aggregate(self, reference: str) -> ProjectAggregate:
@@ -114,8 +128,7 @@ class UserModules:
             if aggregates:
                 fix = nearest(name, aggregates, f"use one of {', '.join(aggregates)}")
             raise ValueError(f"{what} in {file}; {fix}")
-        aggregate = aggregates[name]
-        values = {each.name: getattr(aggregate, each.name) for each in fields(UserAggregate)}
+        values = _values(aggregates[name])
         return ProjectAggregate(**values, reference=reference, file=str(file), digest=code.digest)
 
     def function(self, reference: str) -> UserFunction:
@@ -154,13 +167,13 @@ class UserModules:
             if module in sys.stdlib_module_names:
                 raise ValueError(
                     f"{module!r} is a module of Python, and code comes from the project's files "
-                    "alone; write a file beside settings.yaml, and name it there under modules"
+                    f"alone; write a file of another name, and list it in {self.listed_in}"
                 )
             known = f" ({', '.join(files)})" if files else ""
-            fix = f"to let this code run, write there: modules: [{', '.join([*files, module])}]"
+            fix = self.fix.format(module=module, modules=", ".join([*files, module]))
             raise ValueError(
-                f"{module!r} is not one of the modules of settings.yaml{known}; "
-                f"{nearest(module, files, fix)}"
+                f"{module!r} is not one of the modules of {self.listed_in}{known}; "
+                f"{nearest(module, files, f'to let this code run, {fix}')}"
             )
         file = files[module]
         if file not in self.texts:
@@ -177,7 +190,7 @@ def _text(file: Path) -> str:
         ValueError: There is no such file, or it lies outside its folder.
     """
     if not file.exists():
-        raise ValueError(f"there is no file {file}; write it, or take it out of settings.yaml")
+        raise ValueError(f"there is no file {file}; write it, or take it out of modules")
     if file.resolve().parent != file.parent.resolve():
         raise ValueError(
             f"{file} leads to {file.resolve()}, outside the project's folder; put the file there"
