@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.pipeline_texts import FLIGHTS, changed, of_kind, problems_of
-from windows_pipeline.aggregates import parse_aggregate
+from windows_pipeline.aggregates import UserModules, parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.alerts.rule_sql import compile_rule
 from windows_pipeline.dataframe.names import split_name
-from windows_pipeline.dataframe.sql import parse_aggregates
 from windows_pipeline.dataframe.sql_calls import window_calls
+from windows_pipeline.dataframe.sql_functions import parse_aggregates
 from windows_pipeline.text.limits import MAX_TEXT
 from windows_pipeline.windows.durations import duration_ms
 
@@ -45,7 +45,7 @@ SOME = [HOSTILE[name] for name in ("letters", "words", "opened parentheses", "bl
 """For fields, which read their texts by the parsers below."""
 PARSERS: dict[str, Callable[[str], object]] = {
     "aggregate": lambda text: parse_aggregate("x", text),
-    "aggregates of a query": parse_aggregates,
+    "aggregates of a query": lambda text: parse_aggregates(text, UserModules()),
     "type": parse_type,
     "duration": lambda text: duration_ms(text, "grace"),
     "rule": lambda text: compile_rule(text, {"v": "double"}, "number"),

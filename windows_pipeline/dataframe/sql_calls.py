@@ -148,7 +148,9 @@ class _Reader:
     def _value(self, name: str) -> Value:
         is_interval = self._kind() is TokenType.INTERVAL
         self.position += is_interval
-        if self._kind() not in _LITERALS:
+        is_negative = not is_interval and self._kind() is TokenType.DASH
+        self.position += is_negative
+        if self._kind() not in ((TokenType.NUMBER,) if is_negative else _LITERALS):
             raise self._refusal(f"{name} takes a literal, such as '10 minutes' or 100")
         token = self._tokens[self.position]
         self.position += 1
@@ -160,7 +162,7 @@ class _Reader:
             return token.token_type is TokenType.TRUE
         if not token.text.isdecimal():
             raise self._refusal(f"{name}: must be a whole number, not {token.text}; write one")
-        return int(token.text)
+        return -int(token.text) if is_negative else int(token.text)
 
     def _name(self, what: str) -> str:
         if self._kind() is not None:
