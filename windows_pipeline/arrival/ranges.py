@@ -26,8 +26,9 @@ def in_arrival_order_by_ranges(
     of the earlier ranges, and the tasks add these to their numbers. Records that tie in the whole
     order are equal and lie in one range, so the numbers don't depend on where ranges end.
 
-    Spark computes the records twice: first a sample for the ranges' bounds, then the ranges. The
-    ranges are persisted, because computed again they could end elsewhere than the sums say.
+    Spark reads the records twice, for a sample that gives the ranges' bounds and for the ranges, so
+    they are persisted meanwhile: typing their texts takes longer. The ranges are persisted, because
+    computed again they could end elsewhere than the sums say.
 
     Args:
         accepted: The records, with the columns that `in_arrival_order` needs.
@@ -35,8 +36,12 @@ def in_arrival_order_by_ranges(
         ranges: The number of ranges, which is the number of tasks that sort.
     """
     order = order_of_arrival(accepted.columns, arrival)
-    in_ranges = numbered_in_ranges(accepted, ORDERED_WITHIN, order, ranges)
-    return in_whole_order(in_ranges.persist(StorageLevel.MEMORY_AND_DISK))
+    typed = accepted.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        in_ranges = numbered_in_ranges(typed, ORDERED_WITHIN, order, ranges)
+        return in_whole_order(in_ranges.persist(StorageLevel.MEMORY_AND_DISK))
+    finally:
+        typed.unpersist()
 
 
 def numbered_in_ranges(
@@ -44,8 +49,8 @@ def numbered_in_ranges(
 ) -> DataFrame:
     """Cuts the whole order into ranges, and numbers the records within each.
 
-    Spark computes the records twice, first a sample for the ranges' bounds; the bounds may differ
-    each time the frame is computed.
+    Spark computes the records twice, first for a sample that gives the ranges' bounds; the bounds
+    may differ each time the frame is computed.
 
     Args:
         records: `_event_time_ms` (bigint, ms) and the columns of the order.
