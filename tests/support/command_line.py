@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import pytest
@@ -44,15 +44,24 @@ def call_alone(folder: Path, *args: str, heavy: Collection[str] = HEAVY) -> str:
         args: The command and its arguments.
         heavy: The packages that it must not import.
     """
+    return called_alone(folder, [args], heavy)
+
+
+def called_alone(
+    folder: Path, calls: Sequence[Sequence[str]], heavy: Collection[str] = HEAVY
+) -> str:
+    """What several commands print in one such process, one after another."""
     script = (
         "import sys\n"
         "from windows_pipeline.cli.main import main\n"
-        f"sys.argv = ['windows-pipeline', *{list(args)!r}]\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as ended:\n"
-        f"    heavy = {set(heavy)!r} & set(sys.modules)\n"
-        "    sys.exit(f'imported: {heavy}' if heavy else ended.code)\n"
+        f"for args in {[list(args) for args in calls]!r}:\n"
+        "    sys.argv = ['windows-pipeline', *args]\n"
+        "    try:\n"
+        "        main()\n"
+        "    except SystemExit as ended:\n"
+        f"        heavy = {set(heavy)!r} & set(sys.modules)\n"
+        "        if heavy or ended.code:\n"
+        "            sys.exit(f'{args}: imported: {heavy}' if heavy else ended.code)\n"
     )
     ended = subprocess.run(
         [sys.executable, "-c", script],
