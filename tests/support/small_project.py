@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -67,11 +68,21 @@ class SmallProject:
         text = yaml.safe_dump(json.loads(json.dumps(declared)))
         (self.folder / "pipelines" / "p.yaml").write_text(text)
 
-    def land(self, day: int, lines: str | bytes, name: str = "a.csv") -> Path:
-        """Lands a file in the folder of a day of November 2026."""
+    def land(self, day: int, lines: str | bytes, name: str = "a.csv", turn: int = -1) -> Path:
+        """Lands a file in the folder of a day of November 2026.
+
+        Args:
+            day: The day of the month.
+            lines: What the file holds.
+            name: Its name.
+            turn: Of files with a turn a stream reads the first first, with `max_per_batch: 1` each
+                in a micro-batch of its own: one command then takes what several would.
+        """
         file = self.folder / "data" / f"2026-11-{day:02}" / name
         file.parent.mkdir(exist_ok=True, parents=True)
         file.write_bytes(lines if isinstance(lines, bytes) else lines.encode())
+        if turn >= 0:
+            os.utime(file, (1_000_000_000 + turn, 1_000_000_000 + turn))
         return file
 
     def call(self, *args: str) -> tuple[int, str]:
