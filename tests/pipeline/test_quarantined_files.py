@@ -6,16 +6,13 @@ import bz2
 import gzip
 from pathlib import Path
 
-import pyarrow as pa
-import pytest
 import zstandard
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from tests.pipeline.test_days_of_bad_files import NAME, bad_and_mended, days_of, records
 from tests.support.small_project import HEADER, SmallProject
-from tests.support.stored_rows import named_rows
-from windows_pipeline.storage.table import Table
-from windows_pipeline.streaming import run_stream
+from tests.support.stored_rows import named_rows, stored_rows
+from tests.support.streams import run_until_killed
 
 GRACED = {
     "kind": "sliding",
@@ -151,28 +148,18 @@ def test_a_stream_goes_on_without_a_bad_file(project: SmallProject) -> None:
     assert status == 0, said
 
 
-class Killed(Exception):
-    """Stands for a kill of the process."""
-
-
-@pytest.mark.parametrize("last", ["quarantined_files", "arrival_log"])
 def test_a_killed_micro_batch_leaves_out_the_same_files(
-    project: SmallProject, spark: SparkSession, last: str
+    project: SmallProject, spark: SparkSession
 ) -> None:
-    """What became of the file meanwhile changes nothing."""
+    """Killed before its log rows and after: what became of the file meanwhile changes nothing."""
     bad, mended = bad_and_mended("csv")
     project.declare(stream=True, on_bad_file="skip")
     project.land(1, records("csv", 0), "a")
     file = project.land(1, bad, NAME["csv"])
-
-    def append(table: Table, rows: DataFrame | pa.Table, batch: int, row_count: int) -> None:
-        table.append(rows, batch, row_count)
-        if table.name.endswith(last):
-            raise Killed
-
-    with pytest.raises(Killed):
-        run_stream(spark, project.pipeline, project.settings, append=append)
-    file.write_bytes(mended)
+    for last, accepted in (("quarantined_files", 0), ("arrival_log", 3)):
+        run_until_killed(spark, project.pipeline, project.settings, last, "after")
+        assert len(project.raw("key")) == accepted
+        file.write_bytes(mended)
     status, said = project.call("stream", "p")
     assert status == 0, said
     assert quarantined(project) == [(1, f"2026-11-01/{NAME['csv']}")]
@@ -186,17 +173,9 @@ def test_a_file_that_turns_bad_within_a_micro_batch_stops_it(
     bad, mended = bad_and_mended("csv")
     project.declare(stream=True, on_bad_file="skip")
     file = project.land(1, mended, NAME["csv"])
-    appended: list[str] = []
-
-    def append(table: Table, rows: DataFrame | pa.Table, batch: int, row_count: int) -> None:
-        table.append(rows, batch, row_count)
-        appended.append(table.name)
-        if table.name.endswith("raw_events"):
-            raise Killed
-
-    with pytest.raises(Killed):
-        run_stream(spark, project.pipeline, project.settings, append=append)
-    assert appended == ["p/quarantined_files", "p/raw_events"]
+    run_until_killed(spark, project.pipeline, project.settings, "raw_events", "after")
+    assert stored_rows(project.source.quarantined_files) == []
+    assert len(project.raw("key")) == 5_000
     file.write_bytes(bad)
     status, said = project.call("stream", "p")
     assert (status, f"2026-11-01/{NAME['csv']}: " in said) == (3, True), said
