@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.oracle.windows import (
@@ -38,6 +38,8 @@ DEFINITIONS: Mapping[str, Definition] = {
     "slides": SlidingDefinition(10, GRACE),
     "sessions": SessionDefinition(10, GRACE),
 }
+FEW = ("w", "sessions")
+"""One that fetch asks for, and one that sessions does."""
 # Sessions of `a` that grow, join and close; a late record; and one of the time before 1970.
 ARRIVAL_UNITS = (
     (("a", 5), ("b", -40), ("a", 30), ("a", 12)),
@@ -87,37 +89,37 @@ def standing(arrival_units: Sequence[Sequence[tuple[str, int]]], name: str, key:
     )
 
 
-def declared(
-    project: SmallProject, others: Sequence[str] = ("slides", "sessions"), **source: Any
-) -> None:
+def declared(project: SmallProject, others: Sequence[str], **source: Any) -> None:
     project.declare(KINDS["w"], others={name: KINDS[name] for name in others}, **source)
 
 
 def named_in_sql(
-    project: SmallProject, spark: SparkSession
+    project: SmallProject, spark: SparkSession, names: Sequence[str]
 ) -> dict[str, list[tuple[str, int, int, int, bool]]]:
     """The current windows of each definition, by the views that `register` makes."""
     register_tables(spark, project.pipeline, project.settings.warehouse)
     columns = "key, unix_millis(window_start), unix_millis(window_end), record_count, closed"
     found = {
         name: spark.table(f"p.{name}_current_windows").selectExpr(*columns.split(", ")).collect()
-        for name in KINDS
+        for name in names
     }
     spark.sql("DROP SCHEMA p CASCADE")
     return {name: sorted(map(tuple, rows)) for name, rows in found.items()}
 
 
+@pytest.mark.parametrize(
+    "names", [FEW, pytest.param(tuple(KINDS), marks=pytest.mark.long)], ids=["few", "all"]
+)
 def test_the_windows_of_a_stream_are_found_as_they_stand(
-    project: SmallProject, spark: SparkSession
+    project: SmallProject, spark: SparkSession, names: Sequence[str]
 ) -> None:
     """Rule E4, after each micro-batch; `maintain` changes no answer."""
-    declared(project, max_per_batch=1)
-    for number, arrival_unit in enumerate(ARRIVAL_UNITS):
+    declared(project, names[1:], max_per_batch=1)
+    for turn, arrival_unit in enumerate(ARRIVAL_UNITS):
         # Two micro-batches are of one day.
-        file = project.land((1, 1, 2)[number], lines(arrival_unit), f"{number}.csv")
-        os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
+        project.land((1, 1, 2)[turn], lines(arrival_unit), f"{turn}.csv", turn)
     found: list[dict[tuple[str, str], Bounds]] = []
-    asked = [(name, key) for name in KINDS for key in ("a", "b")]
+    asked = [(name, key) for name in names for key in ("a", "b")]
     run_stream(
         spark,
         project.pipeline,
@@ -128,11 +130,11 @@ def test_the_windows_of_a_stream_are_found_as_they_stand(
         {one: standing(ARRIVAL_UNITS[: number + 1], *one) for one in asked}
         for number in range(len(ARRIVAL_UNITS))
     ]
-    assert named_in_sql(project, spark) == {
+    assert named_in_sql(project, spark, names) == {
         name: sorted(
             (key, *window) for key in ("a", "b") for window in standing(ARRIVAL_UNITS, name, key)
         )
-        for name in KINDS
+        for name in names
     }
     before = store(project, "sessions")
     status, said = project.call("maintain", "p")
@@ -149,13 +151,12 @@ def test_the_windows_of_a_stream_are_found_as_they_stand(
 
 def test_corrected_windows_are_found_with_their_correction(project: SmallProject) -> None:
     """Rule E1: the final result is the corrected one; an older version answers as before."""
-    names = ("w", "sessions")  # one that fetch asks for, and one that sessions does
-    declared(project, ("sessions",))
+    declared(project, FEW[1:])
     for number, arrival_unit in enumerate(ARRIVAL_UNITS):
         project.land(1 + number, lines(arrival_unit))
     status, said = project.ingest("run")
     assert status in (0, 1), said
-    for name in names:
+    for name in FEW:
         for key in ("a", "b"):
             assert of_key(project, name, key) == standing(ARRIVAL_UNITS, name, key)
             closed = [window for window in standing(ARRIVAL_UNITS, name, key) if window[3]]
@@ -164,10 +165,10 @@ def test_corrected_windows_are_found_with_their_correction(project: SmallProject
     mended = (ARRIVAL_UNITS[0][1:], *ARRIVAL_UNITS[1:])  # a@5 is gone
     project.land(1, lines(mended[0]))
     project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-01")
-    for name in names:
-        asked = ("--windows", name, "--from", "2026-11-01", "--cause", "a record was wrong")
-        status, said = project.call("correct", "p", *asked)
-        assert status == 0, said
+    asked = ("correct", "p", "--from", "2026-11-01", "--cause", "a record was wrong")
+    status, said = project.call(*asked)
+    assert status == 0, said
+    for name in FEW:
         assert of_key(project, name, "a") == standing(mended, name, "a")
         closed = [window for window in standing(mended, name, "a") if window[3]]
         assert of_key(project, name, "a", "final") == closed
