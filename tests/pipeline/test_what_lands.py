@@ -317,12 +317,9 @@ def test_both_ways_end_in_the_same_rows(project: SmallProject, tmp_path: Path) -
     """Rule H1, for the order of lines: several files, late and rejected ones among the records."""
     lines = ["a,100,1\nb,90,2\n", "a,70,4\nx,,8\nb,101,16\n", "a,300,0\n\nb,95,1\n"]
     other = SmallProject(tmp_path / "q", project.base, project.capfd, project.monkeypatch)
-    for each, way in ((project, "run"), (other, "stream")):
-        each.declare({**SLIDING, "grace": "3 ms"})
-        for number, text in enumerate(lines):
-            each.land(1 + number // 2, HEADER + text, f"{number}.csv")
-            if way == "stream":
-                assert each.ingest(way)[0] in (0, 1)
-        if way == "run":
-            assert each.ingest(way)[0] in (0, 1)
+    for each, way, files in ((project, "run", None), (other, "stream", 1)):
+        each.declare({**SLIDING, "grace": "3 ms"}, max_per_batch=files)
+        for turn, text in enumerate(lines):
+            each.land(1 + turn // 2, HEADER + text, f"{turn}.csv", turn)
+        assert each.ingest(way)[0] in (0, 1)
     assert project.all_rows() == other.all_rows()
