@@ -389,7 +389,7 @@ def test_each_day_lists_the_silences_that_go_on_or_end(
     defs = build_definitions([project.pipeline], project.settings)
     every = defs.resolve_job_def("p_all")
     with dg.DagsterInstance.ephemeral() as instance:
-        for first, last in ((1, 1), (2, 2), (3, 4)):
+        for first, last in ((1, 1), (2, 4)):
             tags = range_tags(f"2026-11-0{first}", f"2026-11-0{last}")
             run = every.execute_in_process(instance=instance, tags=tags)
             # No run changes what an earlier day says.
