@@ -61,13 +61,17 @@ def rows_of(table: Table, *columns: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize(
     ("way", "names"),
-    [("run", tuple(FINAL)), ("stream", ("w", "sliding", "last_two"))],
-    ids=["run", "stream"],
+    [
+        ("run", ("w", "sliding", "visit", "last_two", "twos")),
+        ("stream", ("w", "sliding", "pairs")),
+        pytest.param("run", tuple(FINAL), marks=pytest.mark.long),
+    ],
+    ids=["run", "stream", "run-all"],
 )
 def test_every_kind_of_window_counts_its_records(
     project: SmallProject, way: str, names: Sequence[str]
 ) -> None:
-    """Rules B to F, E2, E5 and H1, by days; as a stream windows of time, silences and rows."""
+    """Rules B to F, E2, E5, H1: windows of each kernel by days, silences and rows as a stream."""
     columns = {"k": "string", "t": "bigint"}
     firing = {**TUMBLING, "trigger": {"early_every": "update"}}
     project.declare(firing, columns, {name: OTHERS[name] for name in OTHERS if name in names})
