@@ -66,10 +66,10 @@ def test_a_checkpoint_or_table_that_is_damaged_or_lost(project: SmallProject) ->
 
     It goes on once that is mended, and the tables take no row twice.
     """
-    project.declare(stream=True)
-    for number in (0, 1):
-        project.land(1, f"{HEADER}a,{10 * number},1\n", f"{number}.csv")
-        assert project.ingest("stream")[0] == 0
+    project.declare(stream=True, max_per_batch=1)
+    for turn in (0, 1):
+        project.land(1, f"{HEADER}a,{10 * turn},1\n", f"{turn}.csv", turn)
+    assert project.ingest("stream")[0] == 0
     before = project.all_rows()
     checkpoint = project.folder / "warehouse" / "p" / "_stream"
     # The file that the message names is taken away: the micro-batch is computed again.
