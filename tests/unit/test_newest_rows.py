@@ -1,4 +1,4 @@
-"""`alerts`, `late` and `rejected` list the newest rows of a table, without Spark."""
+"""`alerts`, `late`, `rejected` and `rows` list the newest rows of a table, without Spark."""
 
 from __future__ import annotations
 
@@ -202,6 +202,29 @@ def test_wrong_arguments_are_refused(
 ) -> None:
     status, printed = command("alerts", pipeline.name, *args)
     assert (status, said in printed) == (2, True), printed
+
+
+def test_any_table_of_windows_is_listed(
+    pipeline: Pipeline, tmp_path: Path, command: Command
+) -> None:
+    """Rule G3: as failed windows; and a table that no definition writes is refused."""
+    of_windows = specs_of(pipeline, str(tmp_path / "warehouse")).of("hourly")
+    start = START - timedelta(hours=1)
+    row = {
+        "arrival_unit": date(2013, 3, 9), "key": "JFK", "window_start": start, "window_end": START,
+        "aggregate": "total", "message": "overflow",
+    }  # fmt: skip
+    write(of_windows.failed_windows, [row, {**row, "key": "LGA"}])
+    status, said = command("rows", "flights", "failed_windows", "--limit", "1")
+    assert (status, "LGA" in said, "JFK" in said, "overflow" in said) == (0, True, False, True)
+    assert said.index("key") < said.index("window_start") < said.index("aggregate")
+    _, said = command("rows", "flights", "failed_windows", "--json")
+    assert [found["key"] for found in json.loads(said)] == ["JFK", "LGA"]
+    status, said = command("rows", "flights", "failed_window")
+    assert (status, "did you mean 'failed_windows'?" in said) == (2, True), said
+    # A definition without a trigger has no firings.
+    status, said = command("rows", "flights", "firings")
+    assert (status, "hourly: no table 'firings' is written" in said) == (2, True), said
 
 
 def test_texts_of_rejected_records_are_shown_as_they_are(

@@ -27,7 +27,7 @@ from windows_pipeline.cli.notify import notify
 from windows_pipeline.cli.questions.episodes import episodes
 from windows_pipeline.cli.questions.explain import explain
 from windows_pipeline.cli.questions.fetch import fetch
-from windows_pipeline.cli.questions.newest import alerts, late, rejected
+from windows_pipeline.cli.questions.newest import alerts, late, rejected, rows
 from windows_pipeline.cli.questions.status import status
 from windows_pipeline.cli.questions.trace import trace
 from windows_pipeline.cli.report import report
@@ -55,6 +55,7 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
         alerts: "alerts flights --windows hourly --from 2013-03-01",
         late: "late flights --windows hourly --json",
         rejected: "rejected flights --from 2013-03-08 --to 2013-03-08",
+        rows: "rows flights failed_windows --windows hourly",
         fetch: "fetch flights JFK --windows hourly --from 2013-03-08",
         episodes: "episodes flights --windows hourly --rule quiet",
         trace: "trace flights LGA '2013-09-13 02:00:00.001' --windows hourly",

@@ -1,4 +1,4 @@
-"""Shows the newest rows of a pipeline's tables, without Spark: `alerts`, `late` and `rejected`.
+"""Shows the newest rows of tables, without Spark: `alerts`, `late`, `rejected` and `rows`.
 
 Only `alerts --try` starts Spark, to raise alerts as a run does.
 """
@@ -184,6 +184,50 @@ def rejected(
     spec = specs_of(found, settings.warehouse).rejected_records
     shown = [Shown(None, spec, ("reason", "file", "original"))]
     _show(found, shown, days, limit, as_json=as_json, order=("file", "reason"))
+
+
+def rows(
+    pipeline: PipelineName,
+    table: Annotated[
+        str,
+        typer.Argument(metavar="TABLE", help="A table of windows, such as early_warnings."),
+    ],
+    windows: AnyWindows = None,
+    first: FirstDay = None,
+    last: LastDay = None,
+    limit: Limit = 20,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Lists the newest rows of a table, the newest last: by arrival day, then by window.
+
+    Of early warnings, firings, corrections or failed windows, as of any other table of windows.
+    """
+    days = parsed_days(first, last)
+    settings, found = declared(pipeline)
+    from windows_pipeline.storage.catalog import specs_of
+    from windows_pipeline.text.problems import nearest
+
+    of_pipeline = specs_of(found, settings.warehouse)
+    written = {
+        name: {spec.short_name: spec for spec in of_pipeline.of(name).written}
+        for name in every_windows(found, windows)
+    }
+    shown = [
+        Shown(name, of_windows[table], _bounds_first(of_windows[table]))
+        for name, of_windows in written.items()
+        if table in of_windows
+    ]
+    if not shown:
+        names = list(dict.fromkeys(name for of_windows in written.values() for name in of_windows))
+        fix = nearest(table, names, f"use one of {', '.join(names)}")
+        raise ValueError(f"TABLE: {', '.join(written)}: no table {table!r} is written; {fix}")
+    _show(found, shown, days, limit, as_json=as_json)
+
+
+def _bounds_first(spec: TableSpec) -> list[str]:
+    known = {column.name for column in spec.columns}
+    return [name for name in ("key", "window_start", "window_end") if name in known]
 
 
 def _show(
