@@ -147,7 +147,11 @@ def test_every_kind_is_the_oracles(events: DataFrame, given_rows: list[Row], by:
         tumbled = window_of(row, own, WINDOWS["tumbled"][1])
         assert got["tumbled"] == {"start": local(tumbled.start), "end": local(tumbled.end)}
         assert got["session"] == {"start": window_of(row, own, WINDOWS["session"][1]).start}
-    assert not {"around", "block"} & set(found.columns)
+        # The bounds of a frame by time are its distances from the row, if it has both.
+        assert got["around"] == {"start": row.time - 8, "end": row.time + 2}
+        assert got["before"] == {"start": local(row.time - 5), "end": local(row.time - 2)}
+        assert got["grown"] == {"end": local(row.time - 3)}
+    assert not {"counted", "next_two", "grown_rows", "block"} & set(found.columns)
 
 
 def local(time_ms: int | None) -> datetime:

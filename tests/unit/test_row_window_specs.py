@@ -41,6 +41,8 @@ def test_a_bound_may_be_unbounded_or_on_the_other_side_of_the_row() -> None:
     assert SlideRows.preceding(UNBOUNDED_ROW).following(rows(2)).back is None
     assert SlideRows.preceding("5 ms").following(UNBOUNDED_RANGE).ahead is None
     assert (RANGE.following("-2 ms").back, RANGE.following("-2 ms").ahead) == (10, -2)
+    assert SlideRows.following("10 ms") == SlideRows.preceding(CURRENT_RANGE).following("10 ms")
+    assert SlideRows.following(rows(3)) == SlideRows.preceding(CURRENT_ROW).following(rows(3))
     later = SlideRows.preceding(rows(-1)).following(rows(3))
     assert (later.back, later.ahead) == (-1, 3)
 

@@ -26,10 +26,11 @@ from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.engine.row_time_shards import rows_in_time_shards
 from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.spark_frames import evaluate_in_spark, spark_serves
+from windows_pipeline.windows.frames.bounds import FrameUnit
 from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows
 from windows_pipeline.windows.frames.validator import require_distinct_aliases, require_fitting
 
-_RECORD = "record"
+_RECORD, _TIME_MS = "record", "_event_time_ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +140,9 @@ class RowWindowed(Generic[Result]):
 
         Returns:
             The unordered rows with all their columns and the aggregates. Before the aggregates,
-            tumbling windows and sessions by time with an alias add a struct of that name (as in
-            `w.start`) with `start` and, for tumbling windows, `end`, both of the time's type.
+            tumbling windows, sessions and frames by time with an alias add a struct of that name
+            (as in `w.start`) with `start` and `end`, both of the time's type: of tumbling windows
+            and frames, of a session `start` alone, of a frame those that have a bound.
             Each window that `and_over` added appends its columns in the same way. With
             `on_error="null"` the last column is `failed` (array of strings, never null), with the
             names of the aggregates of all windows of the row that can't be computed.
@@ -215,7 +217,11 @@ def _with_results(
     whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias(_RECORD)
     orders = {f"arrival_{index}": name for index, name in enumerate(arrival)}
     rows = row_input.records(whole, *(F.col(name).alias(order) for order, name in orders.items()))
-    evaluated = _evaluate(window, row_input, rows, list(orders), with_failed=with_failed)
+    bounds = _bounds(window, row_input)
+    kept_of_rows = [_RECORD, _TIME_MS] if bounds else [_RECORD]
+    evaluated = _evaluate(
+        window, row_input, rows, list(orders), kept_of_rows, with_failed=with_failed
+    )
     results = (F.col(result_column(index)).alias(name) for index, name in enumerate(names))
     kept, added = [F.col(f"{_RECORD}.*")], []
     if with_failed and is_first:
@@ -223,7 +229,7 @@ def _with_results(
     elif with_failed:
         kept = [F.col(f"{_RECORD}.`{name}`") for name in events.columns if name != "failed"]
         added = [F.concat(f"{_RECORD}.failed", "failed").alias("failed")]
-    return evaluated.select(*kept, *_bounds(window, row_input), *results, *added)
+    return evaluated.select(*kept, *bounds, *results, *added)
 
 
 def _unquoted(names: Sequence[str]) -> list[str]:
@@ -235,29 +241,33 @@ def _evaluate(
     row_input: Input,
     rows: DataFrame,
     arrival: Sequence[str],
+    keep: Sequence[str],
     *,
     with_failed: bool,
 ) -> DataFrame:
-    """Each row as the column `record`, with its results in columns by index."""
+    """The columns to keep of each row, with its results in columns by index."""
     aggregates, keys = row_input.engine_aggregates, row_input.keys
     if isinstance(window, SlideRows) and spark_serves(window, rows, aggregates):
         return evaluate_in_spark(
-            rows, window, keys, aggregates, arrival, [_RECORD], with_failed=with_failed
+            rows, window, keys, aggregates, arrival, keep, with_failed=with_failed
         )
     rows = rows_in_time_shards(with_order_of_pairs(rows, aggregates, arrival), window)
     return evaluate_rows(
-        rows, {0: window}, keys, aggregates, arrival, [_RECORD], with_failed=with_failed
+        rows, {0: window}, keys, aggregates, arrival, keep, with_failed=with_failed
     )
 
 
 def _bounds(window: RowWindow, row_input: Input) -> list[Column]:
     """The window's bounds, as a struct named by its alias; none without an alias."""
-    start = row_input.instant("_window_start_ms")
-    end = row_input.instant("_window_end_ms")
-    if window.name is None or not window.bounds:
+    bounds = {name: row_input.instant(f"_window_{name}_ms") for name in window.bounds}
+    if isinstance(window, SlideRows) and window.unit is FrameUnit.RANGE:
+        if window.back is not None:
+            bounds["start"] = row_input.instant(_TIME_MS, -window.back)
+        if window.ahead is not None:
+            bounds["end"] = row_input.instant(_TIME_MS, window.ahead)
+    if window.name is None or not bounds:
         return []
-    bounds = {"start": start, "end": end}
-    return [F.struct(*(bounds[name].alias(name) for name in window.bounds)).alias(window.name)]
+    return [F.struct(*(of.alias(name) for name, of in bounds.items())).alias(window.name)]
 
 
 def require_no_stream(events: DataFrame, windows: Sequence[RowWindow]) -> None:

@@ -59,7 +59,7 @@ def evaluate_in_spark(
         for name, each in named.items()
         for part in (_halves(name, each, frame) if name in halved else [_whole(name, each, frame)])
     ]
-    rows = records.select(*keep, *keys, "_event_time_ms", *found)
+    rows = records.select(*dict.fromkeys([*keep, *keys, "_event_time_ms"]), *found)
     window_name = None if with_failed else _window_name(window, keys)
     results = [
         _of_halves(name, each, window_name) if name in halved else F.col(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -102,12 +103,36 @@ class _OnTime:
         return self
 
 
+class _Following:
+    """The verb `following` of frames, and of the class for frames that start at each row."""
+
+    def __get__(
+        self, frames: SlideRows | None, owner: type[SlideRows]
+    ) -> Callable[[Bound], SlideRows]:
+        """Returns the verb."""
+
+        def following(bound: Bound) -> SlideRows:
+            """Returns frames with this end, at a distance after each row.
+
+            Args:
+                bound: The distance of the end, as that of `preceding`.
+
+            Raises:
+                ValueError: The bound is not a bound, has the other unit, or is before the start.
+            """
+            end = row_bound(bound, "following")
+            return (frames or owner(unit=end.unit, back=0)).ending(end)
+
+        return following
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlideRows(_OnTime):
     """The rows around each row: SQL's OVER with ROWS or RANGE.
 
     `SlideRows.preceding("10 minutes").on("ts")` ends with the row and its peers;
-    `.following(...)` sets another end. Both bounds are inclusive. A negative bound is on the
+    `.following(...)` sets another end, and `SlideRows.following(...)` starts with the row. Both
+    bounds are inclusive. A negative bound is on the
     other side of the row: the frame excludes the row and may be empty. A frame that starts
     after the row therefore needs `.following(...)`.
 
@@ -145,13 +170,10 @@ class SlideRows(_OnTime):
         start = row_bound(bound, "preceding")
         return cls(unit=start.unit, back=start.distance)
 
-    def following(self, bound: Bound) -> SlideRows:
-        """Returns these frames with another end, at a distance after each row.
+    following = _Following()
 
-        Raises:
-            ValueError: The bound is not a bound, has the other unit, or is before the start.
-        """
-        end = row_bound(bound, "following")
+    def ending(self, end: RowBound) -> SlideRows:
+        """Returns these frames with another end; see `following`."""
         if end.unit is not self.unit:
             start = RowBound(self.unit, self.back)
             raise ValueError(

@@ -63,6 +63,7 @@ def frame_of(preceding: str | None = None, following: str | None = None) -> Slid
             "preceding: is missing, and so is following; add how far before the row the frame "
             "starts, such as '10 minutes' or '5 rows', or how far after the row the frame ends"
         )
-    at_row = RowBound(next(iter(bounds.values())).unit, 0)
-    frame = SlideRows.preceding(bounds.get("preceding", at_row))
+    if "preceding" not in bounds:
+        return SlideRows.following(bounds["following"])
+    frame = SlideRows.preceding(bounds["preceding"])
     return frame.following(bounds["following"]) if "following" in bounds else frame
