@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tests.conformance.cases import AnyCase, agreements, read_cases
-from tests.conformance.run import all_differences
+from tests.conformance.run import compare
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import load_settings
 
@@ -36,13 +36,21 @@ def main(
     read = {path: _only_agreed(read_cases(path), agreed) for path in files}
     cases = dict(enumerate(case for of_file in read.values() for case in of_file))
     spark = start_session(load_settings(Path.cwd()))
-    found = all_differences(spark, cases)
+    found, apart = compare(spark, cases)
     for line in (line for number in cases for line in found[number]):
         typer.echo(line)
+    for number, same in apart.items():
+        for name in (name for name, is_same in same.items() if not is_same):
+            typer.echo(f"{cases[number].id}: {name} of {cases[number].engine} are not ours")
     failed = {number for number, lines in found.items() if lines}
     files_of_cases = [path for path, of_file in read.items() for _ in of_file]
     engines = [case.engine for case in cases.values()]
     for line in [*_scores(files_of_cases, failed), *_scores(engines, failed)]:
+        typer.echo(line)
+    fields = [(number, name) for number, same in apart.items() for name in same]
+    names = [f"{cases[number].engine}, {name}" for number, name in fields]
+    differing = {at for at, (number, name) in enumerate(fields) if not apart[number][name]}
+    for line in _scores(names, differing):
         typer.echo(line)
     typer.echo(f"{len(cases) - len(failed)} passed, {len(failed)} failed")
     if failed:

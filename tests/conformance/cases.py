@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +44,13 @@ class WindowAnswer(NamedTuple):
     offsets: tuple[int, ...]
 
 
+class PartialResult(NamedTuple):
+    """A window as it stands after a record."""
+
+    after: int
+    window: WindowAnswer
+
+
 @dataclass(frozen=True)
 class Case:
     """A case, with the defaults of its engine.
@@ -57,6 +64,9 @@ class Case:
         expected: The answers to compare, by field: lists of `WindowAnswer`, `Update`,
             `RowAnswer` or offsets.
         refusal_expected: Whether the engine refused the case as well.
+        apart: Further answers of the engine, by field, each with a score of its own: of Kafka
+            `final`, the windows that were final when the input ended, and `updates`, each window
+            after each record that changed it.
     """
 
     id: str
@@ -66,6 +76,7 @@ class Case:
     refusal: str | None
     expected: Mapping[str, list[Any]]
     refusal_expected: bool
+    apart: Mapping[str, list[Any]] = field(default_factory=dict)
 
     @property
     def is_batch(self) -> bool:
@@ -126,6 +137,7 @@ def _case(raw: dict[str, Any]) -> Case:
         refusal,
         _expected(raw, engine),
         "error" in raw,
+        _apart(raw) if engine == _KAFKA and isinstance(spec, WindowSpec) else {},
     )
 
 
@@ -138,14 +150,40 @@ def _expected(raw: dict[str, Any], engine: str) -> dict[str, list[Any]]:
         return dict(count_updates(raw, _key))
     if engine == _FLINK:
         return {"final": _answers(raw["batch_final"])} if "batch_final" in raw else {}
-    final, still_open = _answers(raw["final"]), _answers(raw.get("open", []))
+    still_open = _answers(raw.get("open", []))
     if engine == _KAFKA:  # Kafka's suppression emits one step early: compares final and open as one
-        if raw["window"]["kind"] == "sliding":  # Kafka's default retention drops windows early
-            final = _answers(raw.get("long_retention", {}).get("final", raw["final"]))
-        return {"windows": sorted(final + still_open, key=repr)}
-    expected = {"final": final, "open": still_open}
+        return {"windows": sorted(_final_of_kafka(raw) + still_open, key=repr)}
+    expected = {"final": _answers(raw["final"]), "open": still_open}
     expected |= {name: raw[name] for name in ("dropped", "partially_late") if name in raw}
     return expected
+
+
+def _apart(raw: dict[str, Any]) -> dict[str, list[Any]]:
+    """What Kafka recorded beside the windows; no updates of several source partitions."""
+    if "error" in raw:
+        return {}
+    found: dict[str, list[Any]] = {"final": _final_of_kafka(raw)}
+    if "updates" in raw and len({record["partition"] for record in raw["input"]}) == 1:
+        latest = {
+            (update["after"], _key(update["key"]), update["start"], update["end"]): update
+            for update in sorted(raw["updates"], key=lambda update: len(update["offsets"]))
+            if update["kind"] == "update"
+        }
+        found["updates"] = sorted(
+            (
+                PartialResult(update["after"], answer)
+                for update in latest.values()
+                for answer in _answers([update])
+            ),
+            key=repr,
+        )
+    return found
+
+
+def _final_of_kafka(raw: dict[str, Any]) -> list[WindowAnswer]:
+    if raw["window"]["kind"] == "sliding":  # Kafka's default retention drops windows early
+        return _answers(raw.get("long_retention", {}).get("final", raw["final"]))
+    return _answers(raw["final"])
 
 
 def _answers(rows: list[dict[str, Any]]) -> list[WindowAnswer]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -14,6 +15,7 @@ from tests.conformance.count_run import CountAnswers, answer_counts
 from tests.conformance.firing_cases import FiringCase, firing_differences
 from tests.conformance.row_cases import RowAnswer
 from tests.conformance.row_run import answer_rows
+from tests.conformance.updates import partial_results
 from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.engine.windows import evaluate_windows, late
 from windows_pipeline.kernels.time import NEVER_MS
@@ -42,8 +44,20 @@ class Answers:
         return sorted(self.final + self.open, key=repr)
 
 
-def all_differences(spark: SparkSession, cases: Mapping[int, AnyCase]) -> dict[int, Sequence[str]]:
-    """Answers cases of every kind; returns one line for each difference, by the cases' numbers.
+class Compared(NamedTuple):
+    """What differs, by the cases' numbers.
+
+    Attributes:
+        lines: A line for each difference; none for a passed case.
+        apart: Of `Case.apart` whether each answer is the engine's, by its field.
+    """
+
+    lines: dict[int, Sequence[str]]
+    apart: dict[int, dict[str, bool]]
+
+
+def compare(spark: SparkSession, cases: Mapping[int, AnyCase]) -> Compared:
+    """Answers cases of every kind, and compares the answers.
 
     Args:
         spark: The session.
@@ -53,7 +67,15 @@ def all_differences(spark: SparkSession, cases: Mapping[int, AnyCase]) -> dict[i
     windows = {number: case for number, case in cases.items() if isinstance(case, Case)}
     found = answer(spark, windows)
     lines = {number: differences(case, found.get(number)) for number, case in windows.items()}
-    return lines | firing_differences(spark, firing)
+    updates = partial_results(spark, windows)
+    apart = {
+        number: {
+            name: wanted == (updates[number] if name == "updates" else getattr(answered, name))
+            for name, wanted in windows[number].apart.items()
+        }
+        for number, answered in found.items()
+    }
+    return Compared(lines | firing_differences(spark, firing), apart)
 
 
 def answer(spark: SparkSession, cases: Mapping[int, Case]) -> Mapping[int, Answers | CountAnswers]:
