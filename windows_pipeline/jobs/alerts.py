@@ -41,7 +41,7 @@ class AlertsJob(WindowsJob):
     @property
     def inputs(self) -> list[Table]:
         """final_windows, and raw_events and the log for episodes that began earlier."""
-        source = self.source
+        source = self.of_pipeline
         return [
             source.raw_events,
             source.arrival_log,

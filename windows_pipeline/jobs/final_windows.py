@@ -39,7 +39,7 @@ class FinalWindowsJob(WindowsJob):
     def inputs(self) -> list[Table]:
         """keyed_windows, late_records and arrival_log."""
         return [
-            self.source.arrival_log,
+            self.of_pipeline.arrival_log,
             self.window_tables.keyed_windows,
             self.window_tables.late_records,
         ]

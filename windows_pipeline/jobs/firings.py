@@ -51,8 +51,8 @@ class FiringsJob(WindowsJob):
         """raw_events and arrival_log, and final windows, with which warnings are compared."""
         tables = self.window_tables
         return [
-            self.source.raw_events,
-            self.source.arrival_log,
+            self.of_pipeline.raw_events,
+            self.of_pipeline.arrival_log,
             tables.late_records,
             tables.final_windows,
         ]

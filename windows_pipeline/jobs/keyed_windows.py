@@ -36,7 +36,11 @@ class KeyedWindowsJob(WindowsJob):
     @property
     def inputs(self) -> list[Table]:
         """raw_events, arrival_log and rejected_records."""
-        return [self.source.raw_events, self.source.arrival_log, self.source.rejected_records]
+        return [
+            self.of_pipeline.raw_events,
+            self.of_pipeline.arrival_log,
+            self.of_pipeline.rejected_records,
+        ]
 
     @property
     def tables(self) -> list[Table]:
@@ -97,7 +101,7 @@ class KeyedWindowsJob(WindowsJob):
         checks = window_checks(self.windows)
         judged = with_verdicts(recounted, checks, *OF_ACCOUNTS)
         arrival_units = arrival_units_frame(spark, arrivals, days)
-        rejected = self.source.rejected_records.of_arrival_units(spark, days)
+        rejected = self.of_pipeline.rejected_records.of_arrival_units(spark, days)
         rules = self.windows.undecided_rules_sql(self.result_columns)
         undecided = None
         if rules is not None:

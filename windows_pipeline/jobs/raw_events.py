@@ -80,13 +80,13 @@ class RawEventsJob:
     """Fills raw_events, rejected_records and arrival_log from landed files (rules A1, A2, A6).
 
     Attributes:
-        pipeline: The pipeline.
+        of_pipeline: The tables of the pipeline.
         settings: Where tables and landed files lie.
         tuning: How many records a task takes.
         bad: The errors of the files that the job leaves out and lists (rule A8).
     """
 
-    source_tables: PipelineTables
+    of_pipeline: PipelineTables
     settings: Settings
     tuning: IngestTuning = INGEST_TUNING
     bad: tuple[BadFileError, ...] = ()
@@ -103,14 +103,14 @@ class RawEventsJob:
 
         The row of the arrival log commits a day.
         """
-        of = self.source_tables
+        of = self.of_pipeline
         every = (of.raw_events, of.rejected_records, of.quarantined_files, of.arrival_log)
         return [replace(table, starts_over=self.starts_over) for table in every if table.is_written]
 
     @property
     def pipeline(self) -> Pipeline:
         """The pipeline."""
-        return self.source_tables.pipeline
+        return self.of_pipeline.pipeline
 
     def for_run(self) -> Self:
         """The same job, which has not listed its landing yet."""
@@ -132,7 +132,7 @@ class RawEventsJob:
     @property
     def files(self) -> Table:
         """The table of ingested files."""
-        return self.source_tables.landed_files
+        return self.of_pipeline.landed_files
 
     @property
     def counted_tables(self) -> list[Table]:
@@ -356,7 +356,7 @@ class RawEventsJob:
         before = self.arrived(spark)
         self.refuse_stream(before)
         dependent = self._dependent_days(spark, days, stage, before)
-        withdraw_computed_days(spark, self.source_tables, {*days, *dependent})
+        withdraw_computed_days(spark, self.of_pipeline, {*days, *dependent})
         decided_by = self.pipeline.partitions.start, self.pipeline.source.idle_after
         if self.starts_over:
             log.table.replace_by_empty(spark)
@@ -364,7 +364,7 @@ class RawEventsJob:
             log.table.withdraw(spark, days)
         store_watermarks(spark, log.table, *decided_by)
         if not self.pipeline.source.skips_bad_files:  # but an earlier run may have left files out
-            listed = self.source_tables.quarantined_files
+            listed = self.of_pipeline.quarantined_files
             if listed.exists(spark):
                 listed.withdraw(spark, days)
         records_and_files = [staged for staged in stage.tables.values() if staged is not log]
@@ -388,7 +388,7 @@ class RawEventsJob:
             return set()
         after = *(row for row in before if row.arrival_unit not in days), *rows_of(log.rows)
         both = raw.table.read(spark).select(columns).unionByName(raw.rows.select(columns))
-        return dependent_days(spark, self.source_tables, changed, both, (before, after))
+        return dependent_days(spark, self.of_pipeline, changed, both, (before, after))
 
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts

@@ -29,13 +29,13 @@ class WindowsJob:
     """A job of a window definition, with the tables of the definition and of its source.
 
     Attributes:
-        source: The tables of the pipeline.
+        of_pipeline: The tables of the pipeline.
         windows_name: The definition's name.
         settings: Where the tables lie, and how Spark runs.
         starts_over: Whether the job computes its tables again from the start; see `Table`.
     """
 
-    source: PipelineTables
+    of_pipeline: PipelineTables
     windows_name: str
     settings: Settings
     starts_over: bool = field(default=False, kw_only=True)
@@ -43,7 +43,7 @@ class WindowsJob:
     @property
     def pipeline(self) -> Pipeline:
         """The pipeline."""
-        return self.source.pipeline
+        return self.of_pipeline.pipeline
 
     @property
     def windows(self) -> Windows:
@@ -58,7 +58,7 @@ class WindowsJob:
     @property
     def window_tables(self) -> WindowTables:
         """The tables of the definition."""
-        return self.source.of(self.windows_name)
+        return self.of_pipeline.of(self.windows_name)
 
     @property
     def tables(self) -> list[Table]:
@@ -114,11 +114,11 @@ class WindowsJob:
         # While tables are rebuilt micro-batches are refused, and the rebuild says which count.
         stored = [table for table in self.tables if table.exists(spark)]
         if not self.starts_over and not any(table.is_replaced(spark) for table in stored):
-            require_finished_batch(spark, self.source, log)
+            require_finished_batch(spark, self.of_pipeline, log)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """The arrival log."""
-        return read_log(spark, self.source.arrival_log)
+        return read_log(spark, self.of_pipeline.arrival_log)
 
     def estimated_records(self, days: Sequence[date], log: ArrivalLog) -> int:
         """How many records the days brought, by the log."""
@@ -140,7 +140,9 @@ class WindowsJob:
 
     def logged_records(self, spark: SparkSession, log: ArrivalLog) -> DataFrame:
         """All records of raw_events that the log has, marked by the definition's filter."""
-        return self.definition.marked_records(logged_rows(self.source.raw_events.read(spark), log))
+        return self.definition.marked_records(
+            logged_rows(self.of_pipeline.raw_events.read(spark), log)
+        )
 
     def marked_records(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog
@@ -150,7 +152,7 @@ class WindowsJob:
         Raises:
             RawRowsMissingError: raw_events lacks some of these records.
         """
-        arrivals, raw = self.arrivals(log), self.source.raw_events
+        arrivals, raw = self.arrivals(log), self.of_pipeline.raw_events
         rows = self.logged_records(spark, log)
         reads = arrivals.reads(rows, days)
         require_raw_rows(spark, self.pipeline, raw, log, {read.arrival_unit for read in reads})

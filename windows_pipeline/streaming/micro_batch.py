@@ -87,7 +87,7 @@ class MicroBatch:
     """A micro-batch of a pipeline's stream.
 
     Attributes:
-        tables: The tables of the pipeline.
+        of_pipeline: The tables of the pipeline.
         settings: How Spark runs.
         number: The micro-batch's number, one more than the number before.
         stream: The stream's name in the log.
@@ -97,7 +97,7 @@ class MicroBatch:
         append: Appends rows to a table.
     """
 
-    tables: PipelineTables
+    of_pipeline: PipelineTables
     settings: Settings
     number: int
     stream: str
@@ -109,7 +109,7 @@ class MicroBatch:
     @property
     def pipeline(self) -> Pipeline:
         """The pipeline."""
-        return self.tables.pipeline
+        return self.of_pipeline.pipeline
 
     def run(
         self, spark: SparkSession, landed: BatchRecords, state: LogState
@@ -168,7 +168,7 @@ class MicroBatch:
         def ingest() -> list[Appends]:
             refused = ordered.where(F.col("reason").isNotNull())
             self._ingest((fresh, accepted), (refused, sum(rejected.values())))
-            self._log(spark, self.tables.arrival_log, rows)
+            self._log(spark, self.of_pipeline.arrival_log, rows)
             return []
 
         def compute() -> list[Appends]:
@@ -210,7 +210,7 @@ class MicroBatch:
         Raises:
             BadFileError: A file turned bad after the micro-batch began, so its records count.
         """
-        table = self.tables.quarantined_files
+        table = self.of_pipeline.quarantined_files
         if not table.is_written:
             return
         of_batch = [file._replace(batch=self.number) for file in files]
@@ -236,7 +236,7 @@ class MicroBatch:
 
     def _ingest(self, accepted: tuple[DataFrame, int], rejected: tuple[DataFrame, int]) -> None:
         """Appends accepted and rejected records, if there are any."""
-        tables = self.tables
+        tables = self.of_pipeline
         of_tables = ((tables.raw_events, *accepted), (tables.rejected_records, *rejected))
         together([append_of(*rows, self.number, self.append) for rows in of_tables if rows[-1]])
 
@@ -246,8 +246,8 @@ class MicroBatch:
         return {
             name: BatchWindows(
                 Definition(self.pipeline, name, self.settings.tuning),
-                self.tables,
-                self.tables.of(name),
+                self.of_pipeline,
+                self.of_pipeline.of(name),
                 self.number,
                 fresh,
                 row_count,

@@ -51,14 +51,14 @@ class Stream:
     """A pipeline's stream, whose tables allow it to run; see `prepared_stream`."""
 
     spark: SparkSession
-    tables: PipelineTables
+    of_pipeline: PipelineTables
     settings: Settings
     tuning: IngestTuning
 
     @property
     def pipeline(self) -> Pipeline:
         """The pipeline."""
-        return self.tables.pipeline
+        return self.of_pipeline.pipeline
 
     def run(
         self,
@@ -76,9 +76,8 @@ class Stream:
         """
         source = self.pipeline.source
         read = source.path if source.kafka is None else f"topic {topic_of(source).topic}"
-        with noted(
-            f"stream {self.pipeline.name} of {read} (checkpoint {self.tables.stream_checkpoint})"
-        ):
+        checkpoint = self.of_pipeline.stream_checkpoint
+        with noted(f"stream {self.pipeline.name} of {read} (checkpoint {checkpoint})"):
             self._run(every, on_batch, append)
 
     def _run(
@@ -91,7 +90,7 @@ class Stream:
         batches = _Batches(self, landing, topic, on_batch, append)
         query = (
             records.writeStream.queryName(f"{self.pipeline.name} stream")
-            .option("checkpointLocation", self.tables.stream_checkpoint)
+            .option("checkpointLocation", self.of_pipeline.stream_checkpoint)
             .foreachBatch(batches.take)
             .trigger(**trigger)
             .start()
@@ -347,7 +346,7 @@ class _Batches:
         self._stream = ""
         self._state: LogState | None = None
         self._unseen: list[str] = list(pipeline.source.values)
-        self._tables = stream.tables
+        self._tables = stream.of_pipeline
         self.error: Exception | None = None
 
     def begin(self, query_id: str) -> None:

@@ -86,7 +86,7 @@ class BatchWindows:
 
     Attributes:
         definition: The definition.
-        source: The tables of the pipeline's source.
+        of_pipeline: The tables of the pipeline.
         tables: The definition's tables.
         batch: The micro-batch's number.
         fresh: The micro-batch's records, as rows of raw_events; computed already.
@@ -97,7 +97,7 @@ class BatchWindows:
     """
 
     definition: Definition
-    source: PipelineTables
+    of_pipeline: PipelineTables
     tables: WindowTables
     batch: int
     fresh: DataFrame
@@ -161,7 +161,7 @@ class BatchWindows:
         """The most earlier records that the micro-batch reads; 0 if only a query can count them."""
         if self.definition.needs_records:
             return 0
-        return self.source.raw_events.rows_since(self.fresh.sparkSession, self._from_ms)
+        return self.of_pipeline.raw_events.rows_since(self.fresh.sparkSession, self._from_ms)
 
     @cached_property
     def _scope(self) -> BatchScope:
@@ -198,7 +198,7 @@ class BatchWindows:
     @cached_property
     def _new_records(self) -> DataFrame:
         """The micro-batch's records alone, for which no table is read."""
-        fresh = self.fresh.select(*self.source.raw_events.schema.names)
+        fresh = self.fresh.select(*self.of_pipeline.raw_events.schema.names)
         return passing(self._to_read(fresh, F.lit(True)))
 
     def _to_read(self, raw: DataFrame, is_new: Column) -> DataFrame:
@@ -209,7 +209,7 @@ class BatchWindows:
 
     def _earlier(self, since_ms: int | None = None) -> DataFrame:
         """The records before the micro-batch; records before `since_ms` may be left out."""
-        raw = self.source.raw_events.read(self.fresh.sparkSession, since_ms=since_ms)
+        raw = self.of_pipeline.raw_events.read(self.fresh.sparkSession, since_ms=since_ms)
         return raw.where(F.col("batch").isNull() | (F.col("batch") < self._number))
 
     @property

@@ -227,7 +227,7 @@ def _print_changes(
     Returns:
         What is left to do, in short; skipped files need nothing.
     """
-    pipeline, tables, landing = raw.pipeline, raw.source_tables, raw.landing
+    pipeline, tables, landing = raw.pipeline, raw.of_pipeline, raw.landing
     left: list[str] = []
     try:
         print_skipped(pipeline.name, skipped(pipeline, landing))

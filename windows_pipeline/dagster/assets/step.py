@@ -58,7 +58,7 @@ def step(
     main, partitions = asset_key(table), arrival_days(pipeline)
     check_specs = [rules_spec(main, job.checks)]
     if isinstance(job, AlertsJob):
-        check_specs += EpisodeChecks(job.source, job.windows_name, job.settings).specs
+        check_specs += EpisodeChecks(job.of_pipeline, job.windows_name, job.settings).specs
 
     @dg.multi_asset(
         name=table.name.replace("/", "__"),

@@ -41,7 +41,7 @@ class InCorrection(WindowsJob):
         Raises:
             BatchUnfinishedError: The last micro-batch is not in all tables.
         """
-        require_finished_batch(spark, self.source, log, alone=True)
+        require_finished_batch(spark, self.of_pipeline, log, alone=True)
 
 
 class KeyedWindowsCorrection(InCorrection, KeyedWindowsJob):

@@ -205,7 +205,7 @@ class CorrectionPlan:
             f"{', as the grace was changed' if self.grace_changed else ''}"
         )
         results: list[tuple[str, JobResult]] = []
-        for step in correction_jobs(job.source, job.windows_name, job.settings, correction):
+        for step in correction_jobs(job.of_pipeline, job.windows_name, job.settings, correction):
             if not step.tables[0].exists(spark):
                 continue  # the tables of firings, which no run has computed so far
             begin(step.tables[0].name)
@@ -428,7 +428,7 @@ def _require_alone(
     """
     corrections = job.window_tables.corrections
     try:
-        require_no_batch_since(spark, job.source, log, job.arrived(spark))
+        require_no_batch_since(spark, job.of_pipeline, log, job.arrived(spark))
     except BatchUnfinishedError:
         mark_needless(spark, corrections)
         raise

@@ -62,7 +62,7 @@ def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> l
     raw.refuse_stream(log)
     ingested = _ingested(log)
     new = set(days_landed(pipeline, raw.landing)) - set(ingested)
-    waiting = _waiting(spark, raw.source_tables, ingested)
+    waiting = _waiting(spark, raw.of_pipeline, ingested)
     unblocked = set(waiting.blocked) if waiting.missing in new else set()
     first = DaysToRun(sorted(new), of_all(pipeline, new | unblocked))
     runs = [first, DaysToRun([], waiting.lacking)]
@@ -149,7 +149,7 @@ def changed_since(
         return []
     try:
         raw = RawEventsJob(tables_of(pipeline, settings.warehouse), settings)
-        found = changed_files(spark, raw.source_tables, raw.landing)
+        found = changed_files(spark, raw.of_pipeline, raw.landing)
     except FileNotFoundError:  # the landed files need not stay
         return []
     firsts = {file.day: file for file in reversed(found) if first <= file.day <= (last or date.max)}
