@@ -15,7 +15,15 @@ import pytest
 from tests.support.alert_ids import digest
 from tests.support.command_line import Command, call_alone
 from tests.support.pipeline_texts import changed
-from tests.support.reported import DAYS, HOSTILE, SHOWN, many_episodes, reported_project
+from tests.support.reported import (
+    DAYS,
+    HOSTILE,
+    HOUR,
+    NOON,
+    SHOWN,
+    many_episodes,
+    reported_project,
+)
 from tests.support.written_tables import write_rows
 from windows_pipeline.config import Pipeline, Rule
 from windows_pipeline.query.episodes import read_episodes
@@ -138,6 +146,31 @@ def test_keys_of_any_kind_are_shown(tmp_path: Path, declared: str, key: object, 
     drawn = alert_plot(pipeline, "hourly", str(tmp_path / "warehouse"))
     drawing = base64.b64decode(drawn(DAYS[1]).partition("base64,")[2][:-1])
     assert f"{shown} · avg_dep_delay · disruption" in "".join(ET.XML(drawing).itertext())
+
+
+def test_what_was_warned_of_is_listed(project: Reported) -> None:
+    """Rules E1, G3: the newest failed windows and corrections, and the command for more."""
+    of_windows = specs_of(project.pipeline, str(project.folder / "warehouse")).of("hourly")
+    _, page = project.page()
+    assert "Failed windows" not in page.text
+    failed = {
+        "arrival_unit": DAYS[1], "key": HOSTILE, "window_start": NOON, "aggregate": "total",
+        "message": "<b>overflow",
+    }  # fmt: skip
+    write_rows(
+        of_windows.failed_windows,
+        [{**failed, "window_end": NOON + HOUR * number} for number in range(1, 12)],
+    )
+    corrected = {"correction": 7, "cause": "late files", "arrival_unit": DAYS[0], "key": "JFK"}
+    write_rows(of_windows.corrections, [{**corrected, "window_end": NOON}])
+    _, page = project.page()
+    newest = f"2013-01-02{SHOWN}2013-01-01 12:00:002013-01-01 23:00:00total<b>overflow"
+    assert newest in page.text
+    assert "2013-01-01 13:00:00total" not in page.text  # the eleventh
+    assert "windows-pipeline rows flights failed_windows --windows hourly" in page.text
+    assert "late files" in page.text
+    _, page = project.page("--to", "2013-01-01")
+    assert ("Failed windows" in page.text, "Corrections" in page.text) == (False, True)
 
 
 def test_days_are_chosen(project: Reported) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import islice
 
@@ -14,13 +15,17 @@ from windows_pipeline.query.records.record_times import RecordTimes
 from windows_pipeline.query.state import WindowsState, pipeline_state
 from windows_pipeline.query.tables.arrival_days import LogPart, log_parts
 from windows_pipeline.query.tables.local import LocalTable, NoTableError
+from windows_pipeline.query.tables.newest_rows import NewestRows, newest_rows
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import Lateness, by_grace, read_lateness
 from windows_pipeline.report.strips import strip_around
-from windows_pipeline.storage.catalog import PipelineSpecs, specs_of
+from windows_pipeline.storage.catalog import PipelineSpecs, TableSpec, WindowTables, specs_of
 
 MOST_EPISODES = 40
 """The most episodes that a report shows in full: the worst ones."""
+MOST_ROWS = 10
+"""The most rows that a report shows of what was warned of, the newest."""
+_WARNED = ("early_warnings", "corrections", "failed_windows")
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class WindowsReport:
         episodes: Its episodes; None if there is no table episodes so far.
         worst_alerts: The ids of the alerts of the worst windows of the worst episodes.
         around: The worst episodes, each with the windows before and after.
+        warned: The newest early warnings, corrections and failed windows, by table, if any.
     """
 
     name: str
@@ -43,6 +49,7 @@ class WindowsReport:
     episodes: Episodes | None = None
     worst_alerts: Sequence[str] = ()
     around: Sequence[tuple[Episode, Strip]] = ()
+    warned: Mapping[str, NewestRows] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,12 +123,13 @@ def read_report(
 def _of_windows(source: PipelineSpecs, state: WindowsState, days: Sequence[date]) -> WindowsReport:
     pipeline, tables = source.pipeline, source.of(state.name)
     windows, closed_ms = pipeline.windows[state.name], state.close_time_ms
+    warned = _warned(tables, days)
     try:
         final, alerts, stored = map(
             LocalTable, (tables.final_windows, tables.alerts, tables.episodes)
         )
     except NoTableError:
-        return WindowsReport(state.name, windows, closed_ms)
+        return WindowsReport(state.name, windows, closed_ms, warned=warned)
     episodes = read_episodes(stored, windows, days)
     shown = episodes.found[:MOST_EPISODES]
     numbers = numeric_columns(pipeline, windows)
@@ -140,7 +148,18 @@ def _of_windows(source: PipelineSpecs, state: WindowsState, days: Sequence[date]
         for episode in islice(known, MOST_STRIPS)
     ]
     ids = worst_alert_ids(shown, alerts, pipeline, state.name)
-    return WindowsReport(state.name, windows, closed_ms, episodes, ids, around)
+    return WindowsReport(state.name, windows, closed_ms, episodes, ids, around, warned)
+
+
+def _warned(tables: WindowTables[TableSpec], days: Sequence[date]) -> dict[str, NewestRows]:
+    found = {}
+    for table in tables.written:
+        if table.short_name in _WARNED:
+            with suppress(NoTableError):
+                rows = newest_rows(table, MOST_ROWS, days[0], days[-1])
+                if rows.rows.num_rows:
+                    found[table.short_name] = rows
+    return found
 
 
 def _rejected(parts: Sequence[LogPart]) -> int:

@@ -16,6 +16,7 @@ from windows_pipeline.plots.episodes import Lane, timeline
 from windows_pipeline.plots.svg import STYLE as PLOT_STYLE
 from windows_pipeline.plots.windows import windows_over_time
 from windows_pipeline.query.episodes import Episode, Episodes
+from windows_pipeline.query.tables.newest_rows import NewestRows
 from windows_pipeline.report.gather import MOST_EPISODES, PipelineReport, WindowsReport
 from windows_pipeline.report.measures import values_compared
 from windows_pipeline.report.records import by_grace, caught_text
@@ -23,7 +24,7 @@ from windows_pipeline.report.style import STYLE
 from windows_pipeline.report.words import definition_rows, trace_command
 from windows_pipeline.text.instants import epoch_ms, time_text
 from windows_pipeline.text.markup import Markup, joined, tag
-from windows_pipeline.text.values import printable, short
+from windows_pipeline.text.values import cut, key_text, printable, short, value_text
 from windows_pipeline.windows.durations import duration_text, length_text
 
 _MOST_LANES = 20
@@ -100,6 +101,8 @@ def _definition(pipeline: str, found: WindowsReport) -> Markup:
         parts.append(tag("p", "There are no alerts so far."))
     else:
         parts += _episodes(pipeline, found, found.episodes)
+    for table, newest in found.warned.items():
+        parts += _warned(pipeline, found.name, table, newest)
     return tag("section", tag("h2", found.name), *parts, id=f"windows-{found.name}")
 
 
@@ -119,7 +122,7 @@ def _episodes(pipeline: str, found: WindowsReport, episodes: Episodes) -> list[M
         caption = f" · {_key(episode)} · {time_text(episode.first)} to {time_text(episode.last)}"
         parts.append(_figure(windows_over_time([strip]), tag("b", episode.rule), caption))
     shown = zip(episodes.found[:MOST_EPISODES], found.worst_alerts, strict=True)
-    table = _table(_row(pipeline, found, episode, alert) for episode, alert in shown)
+    table = _table(_COLUMNS, (_row(pipeline, found, episode, alert) for episode, alert in shown))
     parts += [tag("h3", "The worst episodes"), table]
     rest = len(episodes.found) - MOST_EPISODES
     if rest > 0:
@@ -128,6 +131,25 @@ def _episodes(pipeline: str, found: WindowsReport, episodes: Episodes) -> list[M
         command = tag("code", f"windows-pipeline episodes {pipeline} {option}")
         parts.append(tag("p", text, command, class_="note"))
     return parts
+
+
+def _warned(pipeline: str, windows: str, table: str, found: NewestRows) -> list[Markup]:
+    """The newest rows of a table, and the command that lists more of them."""
+    rows = found.rows.to_pylist()
+    # An empty list, as of failed aggregates, is no value either.
+    columns = [name for name in found.rows.column_names if any(row[name] for row in rows)]
+    cells = ([_cell(name, row[name]) for name in columns] for row in rows)
+    parts = [tag("h3", table.replace("_", " ").capitalize()), _table(columns, cells)]
+    if found.are_more:
+        command = tag("code", f"windows-pipeline rows {pipeline} {table} --windows {windows}")
+        parts.append(tag("p", "Older ones are left out; to list them: ", command, class_="note"))
+    return parts
+
+
+def _cell(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    return key_text(value) if name == "key" else cut(value_text(value))
 
 
 def _rules(windows: Windows) -> list[Markup]:
@@ -155,12 +177,11 @@ def _lanes(episodes: Episodes) -> list[Lane]:
     return [Lane(title, found) for title, found in spans.items()]
 
 
-def _table(rows: Iterable[Sequence[object]]) -> Markup:
-    """The table of episodes, which scrolls where it is wider than the page."""
-    kinds = ["number" if column == "alerts" else None for column in _COLUMNS]
+def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
+    """A table, which scrolls where it is wider than the page."""
+    kinds = ["number" if column == "alerts" else None for column in columns]
     head = (
-        tag("th", name, class_=kind, scope="col")
-        for name, kind in zip(_COLUMNS, kinds, strict=True)
+        tag("th", name, class_=kind, scope="col") for name, kind in zip(columns, kinds, strict=True)
     )
     body = (
         tag("tr", *(tag("td", cell, class_=kind) for cell, kind in zip(row, kinds, strict=True)))
