@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from windows_pipeline import (
     SessionWindows,
     SlidingWindows,
     TimeWindows,
+    Trigger,
     avg,
     collect_list,
     count,
@@ -265,23 +267,54 @@ def test_cogrouped_streams(spark: SparkSession) -> None:
     assert [(row.window_start, row.orders) for row in final.collect()] == [(0, 1)]
 
 
-def test_late_records_of_cogrouped_streams_are_those_of_their_union(spark: SparkSession) -> None:
-    """Rule A5, as the refusal of `late` says: a window that another stream made counts a record."""
-    schema = "stream string, o bigint, user string, ms bigint"
-    # The last one closes the windows that may count the second.
-    arrived = [("clicks", 0, "u", 23), ("clicks", 1, "u", 9), ("clicks", 2, "u", 40)]
-    clicks = spark.createDataFrame(arrived, schema)
-    orders = spark.createDataFrame([("orders", 0, "u", 19), ("orders", 1, "u", 30)], schema)
-    windows = SlidingWindows.of_time_difference_and_grace("10 ms", "5 ms")
+@pytest.mark.parametrize(
+    "windows",
+    [SlidingWindows(6, 5), SessionWindows(3, 5), TimeWindows(8, 4, 5)],
+    ids=["sliding", "sessions", "hopping"],
+)
+def test_late_records_and_firings_of_several_streams_are_those_of_their_union(
+    spark: SparkSession, windows: WindowSpec
+) -> None:
+    """Rules A4, A5, B5, E2: each stream is a source partition of the union."""
+    random = Random(5)
+    arrived = [
+        (str(stream), offset, random.choice(("a", "b")), 2 * offset - random.randrange(20))
+        for stream in (1, 2)
+        for offset in range(25)
+    ]
+    union = spark.createDataFrame(arrived, "stream string, o bigint, user string, ms bigint")
+    each = [union.where(f"stream = '{stream}'").drop("stream") for stream in (1, 2)]
 
-    def of(rows: DataFrame) -> Any:
-        timed = wp.windowed(rows, windows).by("user").event_time("ms")
-        return timed.arrival("o", partition="stream")
+    def timed(events: DataFrame, partition: str | None) -> Any:
+        of_user = wp.windowed(events, windows).by("user").event_time("ms")
+        return of_user.arrival("o", partition=partition)
 
-    both = of(clicks).cogroup(of(orders), count().alias("orders")).agg(count().alias("clicks"))
-    assert both.where("window_end = 19").select("clicks", "orders").collect() == [(1, 1)]
-    assert [row.reason for row in of(clicks).late().collect()] == ["partly_late"]
-    assert of(clicks.unionByName(orders)).late().collect() == []
+    first, second = (timed(events, None) for events in each)
+    both, together = first.cogroup(second, max_("o").alias("most")), timed(union, "stream")
+    late = sorted(
+        (str(row.stream), row.user, *(row.record_1 or row.record_2), row.reason, row.late_by_ms)
+        for row in both.late().collect()
+    )
+    assert {row[-2] for row in late} >= {"late"}
+    assert late == sorted(
+        (row.stream, row.user, row.o, row.user, row.ms, row.reason, row.late_by_ms)
+        for row in together.late().collect()
+    )
+    bounds = ("user", "window_start", "window_end", "firing_id", "reason", "stream_time")
+    of = [*bounds, "fired_after", "record_count", "is_final"]
+    firing = Trigger.at_window_end().early_every("3 ms")
+    for trigger in (firing, Trigger.until_window_closes()):
+        found = both.firings(trigger, count().alias("n"), on_error="null")
+        wanted = together.firings(
+            trigger, count().where("stream = '1'").alias("n"), max_("o").where("stream = '2'")
+        )
+        after = F.col("fired_after_stream").cast("string")
+        rows = found.select(*of, after, "n", "most").collect()
+        others = wanted.select(*of, "fired_after_partition", "n", "max_o").collect()
+        assert len(rows) > 5
+        assert sorted(repr(tuple(row)) for row in rows) == sorted(
+            repr(tuple(row)) for row in others
+        )
 
 
 def test_names_and_keys_are_what_they_say(spark: SparkSession) -> None:

@@ -326,7 +326,7 @@ def test_a_verb_that_windows_do_not_have_says_what_to_do(events: DataFrame) -> N
         (grouped, "process", "for firings use TimeWindows"),
         (grouped, "cogroup", "for several use TimeWindows"),
         (both, "by", "call it on each stream before cogroup"),
-        (both, "late", "union the streams' rows, with a column that names"),
+        (both, "process", "union the streams' rows, with a column that names"),
         (both.final(), "event_time", "call it before final()"),
         (coming.final(), "firings", "pass Trigger.until_window_closes()"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -21,7 +22,10 @@ from windows_pipeline.dataframe.inputs import (
 from windows_pipeline.dataframe.names import require_results
 from windows_pipeline.dataframe.windows import (
     WindowedStream,
+    aggregates_of,
     input_of,
+    inputs_of,
+    records_of,
     session_timeout,
     timeout_names,
     windows_of_input,
@@ -39,7 +43,7 @@ from windows_pipeline.windows.firing.window_function import WindowFunction
 def fired(
     windows: WindowSpec,
     trigger: Trigger,
-    stream: WindowedStream,
+    streams: Sequence[WindowedStream],
     *,
     input_ends: bool,
     with_failed: bool = False,
@@ -49,43 +53,40 @@ def fired(
     Args:
         windows: The windows.
         trigger: When the windows fire.
-        stream: The records, with their order of arrival.
+        streams: One or several streams, with their order of arrival.
         input_ends: Whether no further records follow the last record.
         with_failed: Whether an aggregate that can't be computed is null (rule G3).
 
     Raises:
-        ValueError: The windows do not support the trigger, or a column is missing or of a wrong
-            type.
+        ValueError: The windows do not support the trigger, a column is missing or of a wrong
+            type, or the streams do not fit together.
     """
-    stream_input = input_of(stream)
-    several = stream.arrival is not None and stream.arrival.partition is not None
-    partition = ["fired_after_partition"] if several else []
+    inputs = inputs_of(streams)
+    first, aggregates = inputs[0], aggregates_of(inputs)
+    after = {}
+    if len(inputs) > 1:
+        after["fired_after_stream"] = F.col(f"{AFTER}source") + 1
+    if any(each.arrival is not None and each.arrival.partition is not None for each in inputs):
+        after["fired_after_partition"] = F.col(f"{AFTER}source_partition")
     failed = ["failed"] if with_failed else []
-    require_results(
-        stream_input.key_names,
-        [*_COLUMNS, *timeout_names(windows), *partition, *failed],
-        stream_input.engine_aggregates,
-    )
-    found = _fired(windows, trigger, stream_input, input_ends=input_ends, with_failed=with_failed)
-    after_partition = F.col(f"{AFTER}source_partition")
+    fixed = [*_COLUMNS, *timeout_names(windows), *after, *failed]
+    require_results(first.key_names, fixed, aggregates)
+    found = _fired(windows, trigger, inputs, input_ends=input_ends, with_failed=with_failed)
     return found.select(
-        *(
-            F.col(key).alias(name)
-            for key, name in zip(stream_input.keys, stream_input.key_names, strict=True)
-        ),
-        stream_input.instant("_window_start_ms").alias("window_start"),
-        stream_input.instant("_window_end_ms").alias("window_end"),
-        *session_timeout(windows, stream_input),
+        *(F.col(key).alias(name) for key, name in zip(first.keys, first.key_names, strict=True)),
+        first.instant("_window_start_ms").alias("window_start"),
+        first.instant("_window_end_ms").alias("window_end"),
+        *session_timeout(windows, first),
         "firing_id",
         "reason",
         "cause",
-        stream_input.instant("_stream_time_ms").alias("stream_time"),
+        first.instant("_stream_time_ms").alias("stream_time"),
         F.col(f"{AFTER}offset").alias("fired_after"),
-        *(after_partition.alias(name) for name in partition),
-        stream_input.instant("_first_event_time_ms").alias("first_event_time"),
-        stream_input.instant("_last_event_time_ms").alias("last_event_time"),
+        *(column.alias(name) for name, column in after.items()),
+        first.instant("_first_event_time_ms").alias("first_event_time"),
+        first.instant("_last_event_time_ms").alias("last_event_time"),
         "record_count",
-        *(F.col(each.result_column).alias(each.name) for each in stream_input.engine_aggregates),
+        *(F.col(each.result_column).alias(each.name) for each in aggregates),
         *failed,
         "is_final",
     )
@@ -141,7 +142,7 @@ def processed(
     require_results((), fixed, stream_input.engine_aggregates)
     content = {name: name for name in fixed}
     content |= {each.name: each.result_column for each in stream_input.engine_aggregates}
-    found = _fired(windows, trigger, stream_input, input_ends=input_ends)
+    found = _fired(windows, trigger, [stream_input], input_ends=input_ends)
     kernel = FunctionKernel(function, stream_input.keys, content)
     return in_workers(found, kernel, function.schema)
 
@@ -149,21 +150,24 @@ def processed(
 def _fired(
     windows: WindowSpec,
     trigger: Trigger,
-    stream_input: Input,
+    inputs: Sequence[Input],
     *,
     input_ends: bool,
     with_failed: bool = False,
 ) -> DataFrame:
     """The firings of each window; see `plan.fire` for the columns."""
     if trigger.final_only:
-        return _when_closed(windows, stream_input, input_ends=input_ends, with_failed=with_failed)
+        return _when_closed(windows, inputs, input_ends=input_ends, with_failed=with_failed)
     computed_days = {0: FiringSpec(trigger.fitted(windows), trigger)}
-    timed = with_stream_times(stream_input.records(), _arrival(stream_input), input_ends=input_ends)
-    aggregates = stream_input.engine_aggregates
+    aggregates = aggregates_of(inputs)
     return fire(
-        with_order_of_pairs(timed, aggregates, ("_stream_time_ms", *ARRIVAL_COLUMNS)),
+        with_order_of_pairs(
+            _merged(inputs, input_ends=input_ends),
+            aggregates,
+            ("_stream_time_ms", *ARRIVAL_COLUMNS),
+        ),
         computed_days,
-        stream_input.keys,
+        inputs[0].keys,
         aggregates,
         ARRIVAL_COLUMNS,
         input_ends=input_ends,
@@ -172,16 +176,15 @@ def _fired(
 
 
 def _when_closed(
-    windows: WindowSpec, stream_input: Input, *, input_ends: bool, with_failed: bool
+    windows: WindowSpec, inputs: Sequence[Input], *, input_ends: bool, with_failed: bool
 ) -> DataFrame:
     """One firing for each window, with its result when it closes (rule E1)."""
-    arrival = _arrival(stream_input)
     delay_ms = windows.close_delay_ms
-    timed = with_close_times(stream_input.records(), delay_ms, arrival)
+    timed = with_close_times(records_of(inputs), delay_ms, _arrival(inputs[0]))
     found = windows_of_input(
-        timed, windows, stream_input, stream_input.engine_aggregates, with_failed=with_failed
+        timed, windows, inputs[0], aggregates_of(inputs), with_failed=with_failed
     )
-    in_time = with_stream_times(stream_input.records(), arrival, input_ends=input_ends)
+    in_time = _merged(inputs, input_ends=input_ends)
     advances = collect_advances(
         in_time, ARRIVAL_COLUMNS, windows.closing_grid_ms, input_ends=input_ends
     )
@@ -189,6 +192,16 @@ def _when_closed(
     beyond_ms = delay_ms if windows.excludes_end else delay_ms + 1
     closed = found if input_ends else found.where("closed")
     return at_closing(closed, beyond_ms, advances, in_time.schema, ARRIVAL_COLUMNS)
+
+
+def _merged(inputs: Sequence[Input], *, input_ends: bool) -> DataFrame:
+    """The records of all inputs, with their stream times, as far as their merge is final."""
+    return with_stream_times(
+        records_of(inputs),
+        _arrival(inputs[0]),
+        are_several=len(inputs) > 1,
+        input_ends=input_ends,
+    )
 
 
 def _arrival(stream_input: Input) -> ArrivalOrder:

@@ -335,7 +335,7 @@ def close_after(records: DataFrame, delay_ms: int, arrival: ArrivalOrder | None)
 
 
 def with_stream_times(
-    records: DataFrame, arrival: ArrivalOrder, *, input_ends: bool = False
+    records: DataFrame, arrival: ArrivalOrder, *, are_several: bool, input_ends: bool = False
 ) -> DataFrame:
     """Adds the stream time at each record's arrival, and drops undecided records (A1, A2).
 
@@ -345,13 +345,14 @@ def with_stream_times(
     Args:
         records: The result of `Input.records`.
         arrival: The order of arrival.
+        are_several: Whether the records are of several streams.
         input_ends: Whether no further records follow, so that the whole merge is final.
 
     Returns:
         The records with `_stream_time_ms` (bigint).
     """
     timed = records.withColumn("_stream_time_ms", _stream_time_ms())
-    if arrival.partition is None or input_ends:
+    if input_ends or not (are_several or arrival.partition is not None):
         return timed
     ends = records.groupBy("source", "source_partition").agg(F.max(_NULLABLE_TIME_MS).alias("_ms"))
     every = F.collect_list(F.struct("_ms", "source", "source_partition"))

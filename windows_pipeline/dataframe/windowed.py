@@ -256,7 +256,7 @@ class Windowed(Generic[Result]):
         plan.require_event_time()
         arrival = plan.require_arrival("late", "whether a record is late")
         return self.result_of(
-            lambda events: late_records(plan.windows, plan.stream(events, ()), arrival)
+            lambda events: late_records(plan.windows, [plan.stream(events, ())], arrival)
         )
 
     def firings(
@@ -310,7 +310,7 @@ class Windowed(Generic[Result]):
             lambda events: fired(
                 plan.windows,
                 trigger,
-                plan.stream(events, aggregates),
+                [plan.stream(events, aggregates)],
                 input_ends=input_ends,
                 with_failed=on_error == "null",
             )
@@ -423,6 +423,68 @@ class Cogrouped(Generic[Result]):
         """Restricts results to closed windows; see `Windowed.final`."""
         return Final(self.plan, self.result_of)
 
+    def late(self) -> Result:
+        """Returns the records of all streams that no window counts, with the reason (rule A5).
+
+        A record that a window counts because another stream's record made the window is not late.
+
+        Returns:
+            Unordered rows: `stream` (int: the record's stream, from 1); the key's columns, named as
+            in the first stream; `record_1`, `record_2` and so on: the record as a struct of its
+            stream's columns, null for other streams; then the columns that `Windowed.late` adds.
+
+        Raises:
+            ValueError: See `Windowed.late` and `Windowed.cogroup`.
+            SparkRuntimeException: See `Windowed.agg`.
+        """
+        plan = self.plan
+        arrival = plan.require_arrival("late", "whether a record is late")
+        return self.result_of(
+            lambda events: late_records(
+                plan.windows, [plan.stream(events, ()), *plan.others], arrival
+            )
+        )
+
+    def firings(
+        self,
+        trigger: Trigger,
+        *aggregates: Aggregation,
+        input_ends: bool = False,
+        on_error: OnError = "raise",
+    ) -> Result:
+        """Computes a row for each firing of each window over all streams (rule E2).
+
+        The streams are merged by stream time, then in the order in which they were named; the
+        slowest source partition limits how far the merge is final (rule A4).
+
+        Args:
+            trigger: See `Windowed.firings`.
+            aggregates: The aggregates of the first stream's records in each pane.
+            input_ends: See `Windowed.firings`.
+            on_error: See `Windowed.firings`.
+
+        Returns:
+            See `Windowed.firings`, with `fired_after_stream` (int: the stream, from 1, of the
+            record after which the window fired) beside `fired_after`.
+
+        Raises:
+            ValueError: See `Windowed.firings` and `Windowed.cogroup`.
+            ArithmeticError: See `Windowed.agg`.
+            SparkRuntimeException: See `Windowed.agg`.
+        """
+        plan = self.plan
+        _require_firing(plan, "firings", trigger, aggregates, input_ends=input_ends)
+        require_on_error(on_error)
+        return self.result_of(
+            lambda events: fired(
+                plan.windows,
+                trigger,
+                [plan.stream(events, aggregates), *plan.others],
+                input_ends=input_ends,
+                with_failed=on_error == "null",
+            )
+        )
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
@@ -434,7 +496,7 @@ class Cogrouped(Generic[Result]):
             )
             advice = {
                 **dict.fromkeys(("by", "event_time", "arrival"), before),
-                **dict.fromkeys(("late", "firings", "process"), together),
+                "process": together,
             }
             refuse_verb(self, name, advice)
 

@@ -31,6 +31,7 @@ from windows_pipeline.engine.windows import evaluate_windows, late
 from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.windows import TimeWindows, WindowSpec
 
+_OF_LATE = ("reason", "stream_time", "close_time", "late_by_ms")
 _BOUNDS = ("window_start", "window_end", "first_event_time", "last_event_time")
 
 
@@ -83,10 +84,8 @@ def aggregate_streams(
         ValueError: A column is missing or of a wrong type, two results have one name, or the
             streams do not fit together.
     """
-    inputs = [input_of(each, source) for source, each in enumerate(streams)]
-    _require_alike(inputs)
-    first = inputs[0]
-    aggregates = [aggregate for each in inputs for aggregate in each.engine_aggregates]
+    inputs = inputs_of(streams)
+    first, aggregates = inputs[0], aggregates_of(inputs)
     failed = ["failed"] if with_failed else []
     closed = [] if only_closed else ["closed"]
     fixed = [*_BOUNDS, *timeout_names(windows), "record_count", *failed, *closed]
@@ -117,10 +116,8 @@ def windows_of_inputs(
         `_last_event_time_ms`, `record_count`, the aggregates' result columns, with `with_failed`
         also `failed`, and `closed`.
     """
-    first = inputs[0]
-    aggregates = [aggregate for each in inputs for aggregate in each.engine_aggregates]
-    frames = [each.records() for each in inputs]
-    records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+    first, aggregates = inputs[0], aggregates_of(inputs)
+    records = records_of(inputs)
     delay_ms = windows.close_delay_ms
     # If no record can be late, a window's end decides whether the window is closed, except for
     # empty windows.
@@ -157,41 +154,85 @@ def windows_of_inputs(
     )
 
 
-def late_records(windows: WindowSpec, stream: WindowedStream, arrival: ArrivalOrder) -> DataFrame:
-    """Finds the records that no window counts, with the reason (rule A5); see `Windowed.late`.
+def late_records(
+    windows: WindowSpec, streams: Sequence[WindowedStream], arrival: ArrivalOrder
+) -> DataFrame:
+    """Finds the records that no window counts, with the reason (rule A5).
 
     Args:
         windows: The windows.
-        stream: The records.
-        arrival: The order of arrival.
+        streams: One or several streams.
+        arrival: The first stream's order of arrival.
+
+    Returns:
+        See `Windowed.late` for one stream, and `Cogrouped.late` for several.
 
     Raises:
-        ValueError: A column is missing, of a wrong type, or has the name of an added column.
+        ValueError: A column is missing, of a wrong type, or has the name of an added column; or
+            the streams do not fit together.
     """
-    stream_input = input_of(stream)
-    events = stream.events
-    added = ("reason", "stream_time", "close_time", "late_by_ms")
-    require_once("events", events.columns, "rename or drop one")
-    require_apart("events", events.columns, added)
-    whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
-    timed = with_close_times(stream_input.records(whole), windows.close_delay_ms, arrival)
+    inputs = inputs_of(streams)
+    first, names = inputs[0], [f"record_{number}" for number, _ in enumerate(streams, 1)]
+    for each in streams:
+        require_once("events", each.events.columns, "rename or drop one")
+    shown: list[Column | str]
+    if len(streams) == 1:
+        require_apart("events", streams[0].events.columns, _OF_LATE)
+        shown = [f"{names[0]}.*"]
+    else:
+        require_apart("by", first.key_names, [*_OF_LATE, "stream", *names])
+        keys = zip(first.keys, first.key_names, strict=True)
+        stream = (F.col("source") + 1).alias("stream")
+        shown = [stream, *(F.col(key).alias(name) for key, name in keys), *names]
+    frames = [
+        each.records(
+            F.struct(*(F.col(f"`{column}`") for column in each.events.columns)).alias(name)
+        )
+        for each, name in zip(inputs, names, strict=True)
+    ]
+    timed = with_close_times(_united(frames), windows.close_delay_ms, arrival)
     found = late(
         timed,
         {0: ComputedDay(windows)},
-        stream_input.keys,
-        _arrival(windows, stream_input),
+        first.keys,
+        _arrival(windows, first),
         shard_ms=shard_length_ms(windows),
     )
     delayed = found.withColumn(
         "_stream_time_ms", F.col("_close_time_ms") + F.lit(windows.close_delay_ms)
     )
     return delayed.select(
-        "record.*",
+        *shown,
         "reason",
-        stream_input.instant("_stream_time_ms").alias("stream_time"),
-        stream_input.instant("_close_time_ms").alias("close_time"),
+        first.instant("_stream_time_ms").alias("stream_time"),
+        first.instant("_close_time_ms").alias("close_time"),
         (F.col("_close_time_ms") - F.col("_event_time_ms")).alias("late_by_ms"),
     )
+
+
+def inputs_of(streams: Sequence[WindowedStream]) -> list[Input]:
+    """Checks streams that share their windows, and turns them into the engine's inputs.
+
+    Raises:
+        ValueError: A column is missing or of a wrong type, or the streams do not fit together.
+    """
+    inputs = [input_of(each, source) for source, each in enumerate(streams)]
+    _require_alike(inputs)
+    return inputs
+
+
+def aggregates_of(inputs: Sequence[Input]) -> list[Aggregate]:
+    """The aggregates of all inputs, as the engine takes them."""
+    return [aggregate for each in inputs for aggregate in each.engine_aggregates]
+
+
+def records_of(inputs: Sequence[Input]) -> DataFrame:
+    """The records of all inputs; a value that another stream has is null."""
+    return _united([each.records() for each in inputs])
+
+
+def _united(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 
 def input_of(stream: WindowedStream, source: int = 0) -> Input:
