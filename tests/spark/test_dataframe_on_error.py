@@ -100,7 +100,7 @@ def test_row_windows(events: DataFrame, back: str) -> None:
     near = SlideRows.preceding("5 ms").on("ms").alias("near")
     by_key = wp.windowed(events, grown).by("key").and_over(near, sum_("n").alias("here"))
     found = by_key.agg(TOTAL, count(), on_error="null")
-    assert found.columns == [*events.columns, "total", "count", "here", "failed"]
+    assert found.columns == [*events.columns, "grown", "total", "count", "near", "here", "failed"]
     assert answered(found, "ms", "total", "count", "here", "failed") == [
         ("a", 0, MOST, 1, MOST, []),
         ("a", 3, None, 2, None, ["total", "here"]),

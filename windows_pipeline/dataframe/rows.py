@@ -26,7 +26,6 @@ from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.engine.row_time_shards import rows_in_time_shards
 from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.spark_frames import evaluate_in_spark, spark_serves
-from windows_pipeline.windows.frames.bounds import FrameUnit
 from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows
 from windows_pipeline.windows.frames.validator import require_distinct_aliases, require_fitting
 
@@ -260,11 +259,8 @@ def _evaluate(
 def _bounds(window: RowWindow, row_input: Input) -> list[Column]:
     """The window's bounds, as a struct named by its alias; none without an alias."""
     bounds = {name: row_input.instant(f"_window_{name}_ms") for name in window.bounds}
-    if isinstance(window, SlideRows) and window.unit is FrameUnit.RANGE:
-        if window.back is not None:
-            bounds["start"] = row_input.instant(_TIME_MS, -window.back)
-        if window.ahead is not None:
-            bounds["end"] = row_input.instant(_TIME_MS, window.ahead)
+    for name, distance_ms in window.distances_ms.items():
+        bounds[name] = row_input.instant(_TIME_MS, distance_ms)
     if window.name is None or not bounds:
         return []
     return [F.struct(*(of.alias(name) for name, of in bounds.items())).alias(window.name)]

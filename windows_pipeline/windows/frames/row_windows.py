@@ -94,6 +94,11 @@ class _OnTime:
         return None
 
     @property
+    def distances_ms(self) -> dict[str, int]:
+        """How far from each row its window's start and end lie, if always as far."""
+        return {}
+
+    @property
     def never_ends(self) -> bool:
         """Whether a row's window contains all later rows."""
         return False
@@ -234,6 +239,14 @@ class SlideRows(_OnTime):
         if self.unit is FrameUnit.ROWS or self.ahead is None:
             return None
         return None if self.back is None else max(self.back, 0), max(self.ahead, 0)
+
+    @property
+    def distances_ms(self) -> dict[str, int]:
+        """The bounds of a frame by time, without those that are unbounded."""
+        if self.unit is FrameUnit.ROWS:
+            return {}
+        start = {} if self.back is None else {"start": -self.back}
+        return start if self.ahead is None else {**start, "end": self.ahead}
 
     @property
     def never_ends(self) -> bool:
