@@ -45,7 +45,6 @@ from windows_pipeline.windows.arguments import require_flag
 from windows_pipeline.windows.durations import Duration
 from windows_pipeline.windows.firing.triggers import Trigger, trigger_of
 from windows_pipeline.windows.frames.texts import distance_of, frame_of
-from windows_pipeline.windows.frames.validator import needs_arrival, needs_time
 
 _NAME = re.compile(r"\w+")
 _COUNT_ALL = re.compile(r"\s*count\s*\(\s*\*\s*\)\s*", re.IGNORECASE)
@@ -172,8 +171,8 @@ def _of_rows(
     alias: str | None = None,
 ) -> RowWindowed[DataFrame]:
     for name, column, is_needed in (
-        ("time_col", time_col, needs_time(window)),
-        ("order_col", order_col, needs_arrival(window)),
+        ("time_col", time_col, window.by_time),
+        ("order_col", order_col, window.why_arrival is not None),
     ):
         if is_needed and column is None:
             raise ValueError(f"{name!r} is missing, and these windows need it; add {name} => ...")

@@ -75,6 +75,12 @@ class WindowedPlan:
         """The records with the arguments of the verbs."""
         return WindowedStream(events, self.by, self.require_event_time(), aggregates, self.arrival)
 
+    def streams(
+        self, events: DataFrame, aggregates: Sequence[Aggregation]
+    ) -> Sequence[WindowedStream]:
+        """The stream of `events`, and the others."""
+        return [self.stream(events, aggregates), *self.others]
+
     def every_window(
         self,
         aggregates: Sequence[Aggregation],
@@ -94,16 +100,71 @@ class WindowedPlan:
         self.require_event_time()
 
         def transform(events: DataFrame) -> DataFrame:
-            streams = [self.stream(events, aggregates), *self.others]
             return aggregate_streams(
                 self.windows,
-                streams,
+                self.streams(events, aggregates),
                 pre_aggregate=pre_aggregate,
                 with_failed=on_error == "null",
                 only_closed=only_closed,
             )
 
         return transform
+
+    def late(self) -> Transform:
+        """Makes the function that finds the records that no window counts.
+
+        Raises:
+            ValueError: See `Windowed.late`.
+        """
+        self.require_event_time()
+        arrival = self.require_arrival("late", "whether a record is late")
+        return lambda events: late_records(self.windows, self.streams(events, ()), arrival)
+
+    def firings(
+        self,
+        trigger: Trigger,
+        aggregates: Sequence[Aggregation],
+        *,
+        input_ends: bool,
+        on_error: OnError,
+    ) -> Transform:
+        """Makes the function that computes a row for each firing.
+
+        Raises:
+            ValueError: See `Windowed.firings`.
+        """
+        self.require_firing("firings", trigger, aggregates, input_ends=input_ends)
+        require_on_error(on_error)
+        return lambda events: fired(
+            self.windows,
+            trigger,
+            self.streams(events, aggregates),
+            input_ends=input_ends,
+            with_failed=on_error == "null",
+        )
+
+    def require_firing(
+        self,
+        verb: str,
+        trigger: Trigger,
+        aggregates: Sequence[Aggregation],
+        *,
+        input_ends: bool,
+    ) -> None:
+        """Checks the arguments that `firings` and `process` have in common.
+
+        Raises:
+            ValueError: See `Windowed.firings`.
+        """
+        self.require_event_time()
+        self.require_arrival(verb, "when windows fire")
+        if not isinstance(trigger, Trigger):
+            raise ValueError(
+                f"trigger: must be a Trigger, not {trigger!r}; pass Trigger.at_window_end() or the "
+                "like"
+            )
+        require_aggregates(aggregates)
+        require_flag("input_ends", input_ends)
 
     def joined(self, other: Windowed[DataFrame], aggregates: Sequence[Aggregation]) -> WindowedPlan:
         """This plan with one more stream.
@@ -252,12 +313,7 @@ class Windowed(Generic[Result]):
                 missing, of a wrong type, or has the name of an added column.
             SparkRuntimeException: See `agg`.
         """
-        plan = self.plan
-        plan.require_event_time()
-        arrival = plan.require_arrival("late", "whether a record is late")
-        return self.result_of(
-            lambda events: late_records(plan.windows, [plan.stream(events, ())], arrival)
-        )
+        return self.result_of(self.plan.late())
 
     def firings(
         self,
@@ -303,17 +359,8 @@ class Windowed(Generic[Result]):
             ArithmeticError: See `agg`.
             SparkRuntimeException: See `agg`.
         """
-        plan = self.plan
-        _require_firing(plan, "firings", trigger, aggregates, input_ends=input_ends)
-        require_on_error(on_error)
         return self.result_of(
-            lambda events: fired(
-                plan.windows,
-                trigger,
-                [plan.stream(events, aggregates)],
-                input_ends=input_ends,
-                with_failed=on_error == "null",
-            )
+            self.plan.firings(trigger, aggregates, input_ends=input_ends, on_error=on_error)
         )
 
     def process(
@@ -346,7 +393,7 @@ class Windowed(Generic[Result]):
                 schema; the error names key, window and firing.
         """
         plan = self.plan
-        _require_firing(plan, "process", trigger, aggregates, input_ends=input_ends)
+        plan.require_firing("process", trigger, aggregates, input_ends=input_ends)
         if not isinstance(function, WindowFunction):
             raise ValueError(
                 f"function: must be a WindowFunction, not {function!r}; pass "
@@ -437,13 +484,7 @@ class Cogrouped(Generic[Result]):
             ValueError: See `Windowed.late` and `Windowed.cogroup`.
             SparkRuntimeException: See `Windowed.agg`.
         """
-        plan = self.plan
-        arrival = plan.require_arrival("late", "whether a record is late")
-        return self.result_of(
-            lambda events: late_records(
-                plan.windows, [plan.stream(events, ()), *plan.others], arrival
-            )
-        )
+        return self.result_of(self.plan.late())
 
     def firings(
         self,
@@ -472,17 +513,8 @@ class Cogrouped(Generic[Result]):
             ArithmeticError: See `Windowed.agg`.
             SparkRuntimeException: See `Windowed.agg`.
         """
-        plan = self.plan
-        _require_firing(plan, "firings", trigger, aggregates, input_ends=input_ends)
-        require_on_error(on_error)
         return self.result_of(
-            lambda events: fired(
-                plan.windows,
-                trigger,
-                [plan.stream(events, aggregates), *plan.others],
-                input_ends=input_ends,
-                with_failed=on_error == "null",
-            )
+            self.plan.firings(trigger, aggregates, input_ends=input_ends, on_error=on_error)
         )
 
     if not TYPE_CHECKING:
@@ -548,22 +580,3 @@ class Final(Generic[Result]):
                 "final": "final() is already called; call agg",
             }
             refuse_verb(self, name, advice)
-
-
-def _require_firing(
-    plan: WindowedPlan,
-    verb: str,
-    trigger: Trigger,
-    aggregates: Sequence[Aggregation],
-    *,
-    input_ends: bool,
-) -> None:
-    """Checks the arguments that `firings` and `process` have in common."""
-    plan.require_event_time()
-    plan.require_arrival(verb, "when windows fire")
-    if not isinstance(trigger, Trigger):
-        raise ValueError(
-            f"trigger: must be a Trigger, not {trigger!r}; pass Trigger.at_window_end() or the like"
-        )
-    require_aggregates(aggregates)
-    require_flag("input_ends", input_ends)

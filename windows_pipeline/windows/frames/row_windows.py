@@ -56,6 +56,19 @@ class _OnTime:
         return False
 
     @property
+    def by_time(self) -> bool:
+        """Whether windows are bounded by time, so that they need a column of time."""
+        return True
+
+    @property
+    def why_arrival(self) -> str | None:
+        """Why the order of arrival decides a window's rows; None where it doesn't."""
+        return "this window orders rows of one time by arrival"
+
+    def require_rows(self) -> None:
+        """Checks that a window can have rows."""
+
+    @property
     def timeout_ms(self) -> int | None:
         """How long no row may come before a window ends; None where silence ends no window."""
         return None
@@ -208,6 +221,16 @@ class SlideRows(_OnTime):
         return self.time_column is None
 
     @property
+    def by_time(self) -> bool:
+        """Whether the bounds are times."""
+        return self.unit is FrameUnit.RANGE
+
+    @property
+    def why_arrival(self) -> str | None:
+        """None for a frame by time, which has all rows of a time or none."""
+        return None if self.by_time else super(SlideRows, self).why_arrival
+
+    @property
     def look_back_ms(self) -> int | None:
         """The length of a frame by time that contains its row; None without both bounds."""
         back_ms, ahead_ms = self.bounds_ms or (None, 0)
@@ -307,6 +330,18 @@ class TumbleRows(_OnTime):
     def by_arrival(self) -> bool:
         """Whether windows are blocks of rows."""
         return self.unit is FrameUnit.ROWS
+
+    @property
+    def by_time(self) -> bool:
+        """Whether windows have a size in time."""
+        return self.unit is FrameUnit.RANGE
+
+    @property
+    def why_arrival(self) -> str | None:
+        """Blocks of rows count them as they arrive."""
+        if self.by_arrival:
+            return "this window counts rows in the order of arrival"
+        return super(TumbleRows, self).why_arrival
 
     @property
     def look_back_ms(self) -> int | None:

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windows_pipeline.windows.frames.bounds import FrameUnit
-from windows_pipeline.windows.frames.row_windows import (
-    RowWindow,
-    SessionRows,
-    SlideRows,
-    TumbleRows,
-)
+from windows_pipeline.windows.frames.row_windows import RowWindow
 
 
 def require_distinct_aliases(windows: Sequence[RowWindow]) -> None:
@@ -55,8 +49,7 @@ def require_fitting(
     Raises:
         ValueError: A column is missing, a name is in use already, or a frame is always empty.
     """
-    if isinstance(window, SlideRows):
-        _require_rows(window)
+    _require_rows(window)
     # Spark ignores the case of column names.
     known = [name.lower() for name in columns]
     duplicates = {name for name in known if known.count(name) > 1}
@@ -82,17 +75,7 @@ def require_fitting(
         known.append(name.lower())
 
 
-def needs_time(window: RowWindow) -> bool:
-    """Whether a window is by time, so that it needs a time column."""
-    return isinstance(window, SessionRows) or window.unit is FrameUnit.RANGE
-
-
-def needs_arrival(window: RowWindow) -> bool:
-    """Whether a window's rows depend on the order of arrival; peers of a frame by time do not."""
-    return not isinstance(window, SlideRows) or window.unit is FrameUnit.ROWS
-
-
-def _require_rows(window: SlideRows) -> None:
+def _require_rows(window: RowWindow) -> None:
     try:
         window.require_rows()
     except ValueError as error:
@@ -103,20 +86,16 @@ def _require_time(window: RowWindow, known: Sequence[str], columns: Sequence[str
     if window.time_column is not None:
         column = window.time_column
         _require_known(f"{window.label}: the time column {column!r}", column, known, columns)
-    elif needs_time(window):
+    elif window.by_time:
         raise ValueError(
             f"{window.label}: a window by time needs a time column; name it with .on('ts')"
         )
 
 
 def _require_arrival(window: RowWindow, arrival: Sequence[str]) -> None:
-    if arrival or not needs_arrival(window):
+    reason = window.why_arrival
+    if reason is None or arrival:
         return
-    reason = (
-        "this window counts rows in the order of arrival"
-        if isinstance(window, TumbleRows) and window.by_arrival
-        else "this window orders rows of one time by arrival"
-    )
     raise ValueError(f"{window.label}: {reason}; name the arrival column with .arrival('offset')")
 
 
