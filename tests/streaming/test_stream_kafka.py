@@ -40,6 +40,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka.state import KafkaDataLostError
 from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.streaming.followed_topic import SeveralPartitionsError
 
 HOPS_POLICY = Policy(size=10, advance=5, lateness=8, interval=3)
 """The same of `HOPS`."""
@@ -197,6 +198,60 @@ def of_topic(
 def accepted(spark: SparkSession, pipeline: Pipeline, own: Settings) -> list[tuple[object, ...]]:
     raw = tables_of(pipeline, own.warehouse).raw_events.read(spark)
     return sorted(map(tuple, raw.select("offset", F.unix_millis("event_time")).collect()))
+
+
+ONE_ORDER = {
+    "visits": {"kind": "session", "gap": "5 ms", "grace": "3 ms"},
+    "pairs": {"kind": "count", "size": 2, "grace": "3 ms"},
+    "before": {"kind": "slide_rows", "preceding": "1 row", "grace": "3 ms"},
+    "ahead": {"kind": "forward", "size": "4 ms", "grace": "3 ms"},
+}
+"""Windows that need one order of arrival, and forward windows."""
+
+
+def test_a_topic_of_one_partition_has_sessions_and_windows_of_rows(
+    spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
+) -> None:
+    """Rules A1, B7, D1, D3, F5: each final window with the times of its records, in any cuts."""
+    broker.create_topic("single", 1)
+    kafka = {"servers": broker.servers, "topic": "single", "partitions": "one"}
+    source = {"format": "kafka", "kafka": kafka, "max_per_batch": 3, "max_ahead": "40000 days"}
+    windows = {
+        name: {**of, "aggregates": {"times": "collect_list(whole)"}} for name, of in ONE_ORDER.items()
+    }
+    pipeline, own = declared_pipeline(
+        tmp_path, settings, source, {**sliding_fields(drawn_case().definition)}, **windows
+    )
+    arrived = [10, 14, 12, 30, 33, 20, 50, 49, 47, 70]  # 20 is late: stream time is 33
+    broker.send("single", [(0, None, as_json("a", ms, ms), 0) for ms in arrived])
+    run_stream(spark, pipeline, own)
+    found = {
+        name: sorted(
+            tuple(row["times"])
+            for row in named_rows(
+                tables_of(pipeline, own.warehouse).of(name).final_windows, ["times"]
+            )
+        )
+        for name in ONE_ORDER
+    }
+    assert found == {
+        "visits": [(10, 12, 14), (30, 33), (47, 49, 50)],
+        "pairs": [(10, 14), (12, 30), (33, 50), (49, 47)],
+        "before": [(10,), (10, 12), (12, 14), (14, 30), (30, 33), (33, 47), (47, 49), (49, 50)],
+        "ahead": [(10, 12, 14), (12, 14), (14,), (30, 33), (33,), (47, 49, 50), (49, 50), (50,)],
+    }
+    with pytest.raises(SeveralPartitionsError, match="must have one partition"):
+        _follow_two(spark, settings, tmp_path / "two", broker)
+
+
+def _follow_two(spark: SparkSession, settings: Settings, folder: Path, broker: KafkaBroker) -> None:
+    broker.create_topic("two", 2)
+    kafka = {"servers": broker.servers, "topic": "two", "partitions": "one"}
+    folder.mkdir()
+    pipeline, own = declared_pipeline(
+        folder, settings, {"format": "kafka", "kafka": kafka}, ONE_ORDER["visits"]
+    )
+    run_stream(spark, pipeline, own)
 
 
 @pytest.mark.long

@@ -287,6 +287,26 @@ BROKEN = [
         "thousands",
         "',' is the decimal sign, too; write another one",
     ),
+    (
+        "gate: {type: string, metadata: sender}",
+        "metadata",
+        "'sender' is no metadata of a record; write key, timestamp, headers.NAME or file_modif",
+    ),
+    (
+        "gate: {type: string, metadata: key}",
+        "metadata",
+        "'key' is not known of records of format jsonl; write file_modification_time",
+    ),
+    (
+        "gate: {type: string, metadata: file_modification_time}",
+        "metadata",
+        "'file_modification_time' is a time, and the column is string; declare timestamp",
+    ),
+    (
+        "gate: {type: timestamp, metadata: file_modification_time, from: $.x}",
+        "metadata",
+        "'file_modification_time' must be left out of a column with 'from'; remove one of both",
+    ),
     ("gate: {type: date, as: \"date '2026-02-30'\"}", "as", "'2026-02-30' is not a time; write"),
     ("gate: {type: string, since: soon}", "since", "'soon' is not a day; write it as 2013-01-31"),
 ]

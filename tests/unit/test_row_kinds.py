@@ -170,6 +170,19 @@ def test_windows_by_arrival_need_one_order_of_arrival(tmp_path: Path, fields: st
     assert "needs one order of arrival, which several source partitions do not have" in problem
 
 
+@pytest.mark.parametrize("fields", ["kind: count\n    size: 5", "kind: session\n    gap: 1 hour"])
+def test_windows_by_arrival_need_a_topic_of_one_partition(tmp_path: Path, fields: str) -> None:
+    """Rules A1, D2, F5: several partitions have no order of arrival in common."""
+    topic = "format: kafka\n  kafka: {servers: 'a:9', topic: flights}"
+    text = of_kind(fields).replace("format: jsonl", topic).replace("  arrival: landed_at\n", "")
+    text = re.sub(r"  path: data/flights.*\n", "", text)
+    (problem,) = problems_of(tmp_path, text)
+    assert ": windows.hourly.kind: " in problem
+    assert "write 'partitions: one' under kafka if the topic has one partition, or use" in problem
+    one = text.replace("topic: flights}", "topic: flights, partitions: one}")
+    assert not load_text(tmp_path, one).source.has_several_partitions
+
+
 def test_a_result_cannot_have_the_name_of_a_column_of_the_row_key(tmp_path: Path) -> None:
     text = of_kind("kind: count\n    size: 5").replace("avg_dep_delay:", "offset:")
     text = text.replace("avg_dep_delay", "offset")

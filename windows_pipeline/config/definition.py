@@ -141,6 +141,9 @@ def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
     source = pipeline.source.model_dump(exclude={*left_out, "columns"})
     partitions = pipeline.partitions.model_dump(exclude={"end"})
     fields = {"format": FORMAT, **_flat("source", source), **_flat("partitions", partitions)}
+    topic = pipeline.source.kafka
+    if topic is not None and topic.partitions == "one":  # tables have no column of the partition
+        fields["source.kafka.partitions"] = topic.partitions
     return dict(sorted({**fields, **_column_fields(pipeline.source)}.items()))
 
 

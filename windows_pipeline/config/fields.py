@@ -316,6 +316,18 @@ ColumnType = Annotated[str, BeforeValidator(_column_type), _TYPE]
 """A column's type as Spark writes it."""
 Zone = Annotated[str, AfterValidator(_zone), looks("time zone", "America/New_York", type="string")]
 """The name of a time zone."""
+FILE_TIME = "file_modification_time"
+METADATA_TIMES = ("timestamp", FILE_TIME)
+"""What is known of a record besides its value, and is a time."""
+Metadata = Annotated[
+    str,
+    matches(
+        re.compile(rf"key|timestamp|headers\..+|{FILE_TIME}"),
+        f"is no metadata of a record; write key, timestamp, headers.NAME or {FILE_TIME}",
+    ),
+    looks("metadata", "key", type="string", pattern=rf"^(key|timestamp|headers\..+|{FILE_TIME})$"),
+]
+"""What is known of a record besides its value."""
 TimeFormat = Annotated[
     str,
     AfterValidator(_time_format),

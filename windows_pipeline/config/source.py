@@ -23,6 +23,7 @@ from windows_pipeline.config.columns.long_form import (
     column_problems,
     derived_columns,
     long_forms,
+    metadata_columns,
     paths_of,
     table_type,
     type_of,
@@ -91,6 +92,8 @@ class Topic(Strict):
         options: More configuration of the client, by Kafka's own keys, as for security.
         holes: Whether offsets may be missing between records, as in a compacted topic or one
             with transactions; if refused, a missing offset is an error, as its record is lost.
+        partitions: Whether the topic may have `several` partitions, or has `one`, so that sessions
+            and windows of rows have one order of arrival; a stream of one stops if there are more.
     """
 
     servers: Annotated[Text, KEEPS_REFERENCES]
@@ -98,6 +101,7 @@ class Topic(Strict):
     starting: Literal["earliest", "latest"] = "earliest"
     options: dict[str, ReferringText] = Field(default_factory=dict)
     holes: Literal["refused", "allowed"] = "refused"
+    partitions: Literal["several", "one"] = "several"
 
 
 class Source(Strict):
@@ -172,7 +176,16 @@ class Source(Strict):
     @property
     def has_several_partitions(self) -> bool:
         """Whether the source may have several source partitions (rule A1)."""
+        if self.kafka is not None:
+            return self.kafka.partitions == "several"
         return self.format == "kafka" or self.source_partition is not None
+
+    @property
+    def one_order(self) -> str:
+        """What gives a source of several partitions one order of arrival, for errors."""
+        if self.format == "kafka":
+            return "write 'partitions: one' under kafka if the topic has one partition"
+        return "leave source_partition out"
 
     @property
     def skips_bad_files(self) -> bool:
@@ -270,13 +283,19 @@ class Source(Strict):
 
     @property
     def read_types(self) -> dict[str, str]:
-        """The columns that records hold, with their declared types: all but the derived ones."""
-        return {name: type_of(self.columns[name]) for name in self.paths}
+        """The columns that are read, not derived, with their declared types."""
+        read = self.paths.keys() | self.metadata.keys()
+        return {name: type_of(self.columns[name]) for name in self.columns if name in read}
 
     @property
     def paths(self) -> dict[str, tuple[str, ...]]:
         """Where records hold these columns: the names on the path to the field, from the top."""
         return paths_of(self.columns)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What is known of a record besides its value, by the column that holds it."""
+        return metadata_columns(self.columns)
 
     def columns_on(self, day: date) -> list[str]:
         """The columns that the files of an arrival day must hold."""

@@ -62,7 +62,7 @@ def read_csv(
     found = _fitting(filesystem, files, source, form)
     if not found:
         return no_records(spark, source.paths)
-    declared = source.read_types
+    declared = {name: source.read_types[name] for name in source.paths}
     read = partial(_records, filesystem, form, list(declared))
     return in_tasks(spark, _parts(found, declared), read, landed_schema(source.paths))
 

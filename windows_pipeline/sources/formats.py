@@ -114,13 +114,13 @@ def read_jsonl(
     return parsed_json(not_blank, source, ["arrival_unit", "file", BLOCK, LINE])
 
 
-def parsed_json(lines: DataFrame, source: Source, carried: Sequence[str]) -> DataFrame:
+def parsed_json(lines: DataFrame, source: Source, carried: Sequence[str | Column]) -> DataFrame:
     """Parses JSON objects into the declared columns of `read_landed`.
 
     Args:
         lines: `value`, an object's text, and the columns to pass through.
         source: The source that declares the columns.
-        carried: Columns of `lines` to return unchanged.
+        carried: Columns of `lines` to return, too.
     """
     record = _texts_at(source.paths.values())
     # Spark parses the first value of a line and ignores the rest. Wrapped into an array with a
@@ -210,7 +210,7 @@ def with_exact_numbers(records: DataFrame, source: Source) -> DataFrame:
     inexact = {
         name: _MAY_BE_LOST if kind == "double" and name not in signs else _MAY_BE_ROUNDED
         for name, kind in source.read_types.items()
-        if kind not in ("boolean", "date", "timestamp")
+        if name in source.paths and kind not in ("boolean", "date", "timestamp")
     }
     if not inexact:
         return records

@@ -18,6 +18,7 @@ from windows_pipeline.sources.formats import (
     with_exact_numbers,
 )
 from windows_pipeline.sources.landing import FileState, LandingFolder
+from windows_pipeline.sources.metadata import with_file_times
 
 _READERS: dict[str, Reader] = {"jsonl": read_jsonl, "csv": read_csv, "parquet": read_parquet}
 
@@ -52,12 +53,14 @@ def read_landed(
         BadFileError: Files are bad (rule A8); the error names all that the driver finds. For a file
             that a task finds bad, Spark raises an error of its own: see `naming_bad_files`.
     """
-    found = [landing.landed(file) for file in sorted(files)]
+    listed = sorted(files)
+    found = [landing.landed(file) for file in listed]
     if not found:
-        return no_records(spark, source.paths)
+        return no_records(spark, source.read_types)
     require_readable(landing.filesystem, found)
     rows = _READERS[source.format](spark, landing.filesystem, found, source)
-    return with_exact_numbers(rows, source) if source.format == "jsonl" else rows
+    exact = with_exact_numbers(rows, source) if source.format == "jsonl" else rows
+    return with_file_times(exact, source, listed)
 
 
 def require_readable_days(source: Source, landing: LandingFolder, days: Iterable[date]) -> None:

@@ -71,7 +71,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
             f"spark.sql.session.timeZone must be 'UTC', for texts without zone, but is {zone!r}; "
             "set it so in the session, or leave it out of spark in settings.yaml"
         )
-    texts = {name: F.col(name) for name in source.paths}
+    texts = {name: F.col(name) for name in source.read_types}
     read = with_texts(landed.withColumns(_null_before(source)), texts, source).select(
         "arrival_unit",
         "file",
@@ -79,7 +79,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
         "malformed",
         *carried,
         F.struct(*texts.values()).alias("raw"),
-        F.struct(*[value_of(name, source).alias(name) for name in source.paths]).alias(TYPED),
+        F.struct(*[value_of(name, source).alias(name) for name in texts]).alias(TYPED),
         *[instants_of(name) for name in source.zones if name in texts],
     )
     judged = (
@@ -175,7 +175,7 @@ def _null_before(source: Source) -> dict[str, Column]:
     return {
         name: F.when(F.col("arrival_unit") >= F.lit(column.since), F.col(name))
         for name, column in source.long_forms.items()
-        if column.since is not None and name in source.paths
+        if column.since is not None and name in source.read_types
     }
 
 

@@ -9,13 +9,19 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.sources.kafka.state import (
     KafkaDataLostError,
+    TopicState,
     require_same_topic,
     topic_state,
 )
 from windows_pipeline.sources.kafka.topic import KafkaTopic
 from windows_pipeline.streaming.log_state import BatchPart, LogState
+from windows_pipeline.text.problems import RefusedError
 
 _OF_TOPIC = " of topic "
+
+
+class SeveralPartitionsError(RefusedError):
+    """A topic has several partitions, and the pipeline needs one; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +32,13 @@ class FollowedTopic:
         topic: The topic's address and name.
         topic_id: Kafka's id of the topic; a topic deleted and created again gets another id.
         holes_allowed: Whether some offsets may have no record.
+        one_partition: Whether the topic must have a single partition.
     """
 
     topic: KafkaTopic
     topic_id: str
     holes_allowed: bool
+    one_partition: bool
 
     def stream_of(self, query_id: str) -> str:
         """A stream's name in the log; it includes the topic's id."""
@@ -51,6 +59,20 @@ class FollowedTopic:
         if topic_id not in ("", self.topic_id):
             require_same_topic(topic_state(spark, self.topic), self.topic, topic_id)
 
+    def require_partitions(self, state: TopicState) -> None:
+        """Requires that the topic has as many partitions as declared.
+
+        Raises:
+            SeveralPartitionsError: It has several, and must have one.
+        """
+        if self.one_partition and len(state.offsets) > 1:
+            raise SeveralPartitionsError(
+                f"topic {self.topic.topic}: must have one partition, as source.kafka.partitions "
+                f"says, but has {len(state.offsets)}, which have no order of arrival in common; "
+                "write partitions: several, and windows that need no such order, into a pipeline "
+                "of another name, or send the records to a topic of one partition"
+            )
+
     def require_whole(
         self, spark: SparkSession, state: LogState, parts: Iterable[BatchPart]
     ) -> None:
@@ -64,8 +86,11 @@ class FollowedTopic:
 
         Raises:
             KafkaDataLostError: The topic was created again, or records are missing.
+            SeveralPartitionsError: It must have one partition, and has several.
         """
-        require_same_topic(topic_state(spark, self.topic), self.topic, self.topic_id)
+        now = topic_state(spark, self.topic)
+        require_same_topic(now, self.topic, self.topic_id)
+        self.require_partitions(now)
         if not self.holes_allowed:
             _require_no_holes(state, parts, self.topic.topic)
 

@@ -314,13 +314,21 @@ def _followed_topic(spark: SparkSession, pipeline: Pipeline) -> FollowedTopic | 
     Raises:
         NoConnectorError: Spark has no connector for Kafka.
         Py4JJavaError: No broker answers, or it has no such topic.
+        SeveralPartitionsError: The topic has several partitions, and must have one.
     """
     declared = pipeline.source.kafka
     if declared is None:
         return None
     topic = topic_of(pipeline.source)
-    topic_id = topic_state(spark, topic).topic_id
-    return FollowedTopic(topic, topic_id, holes_allowed=declared.holes == "allowed")
+    state = topic_state(spark, topic)
+    followed = FollowedTopic(
+        topic,
+        state.topic_id,
+        holes_allowed=declared.holes == "allowed",
+        one_partition=declared.partitions == "one",
+    )
+    followed.require_partitions(state)
+    return followed
 
 
 class _Batches:

@@ -11,11 +11,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from windows_pipeline.compat.hadoop_files import FileTimes
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.formats import parsed_json, texts_of, with_exact_numbers
 from windows_pipeline.sources.kafka.topic import KafkaTopic, read_topic
+from windows_pipeline.sources.metadata import file_times, topic_metadata
 from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.streaming.landed import BatchRecords, Landing
 from windows_pipeline.streaming.landed_files import names_of_files, records_of_files
@@ -25,6 +27,8 @@ from windows_pipeline.text.references import resolved
 _BEGUN, _READ_FROM = "windows_pipeline_begun", "windows_pipeline_file"
 """Columns that a stream adds to records outside day folders: when the micro-batch began (a batch
 that is run again after a kill keeps this time), and the file that holds the record."""
+_WRITTEN = "windows_pipeline_written"
+_METADATA = "_metadata"
 _ASKING_THREADS = 16
 """An object store answers in tens of milliseconds: ask for many files at once."""
 
@@ -72,25 +76,39 @@ def _added_rows(pipeline: Pipeline) -> Landing:
             _begun_on(last_arrival_unit).alias("arrival_unit"),
             F.lit(None).cast("string").alias("file"),
             F.col(_READ_FROM).alias(FILE),
+            *file_times(source, F.timestamp_millis(_WRITTEN)),
         ]
-        records = texts_of(rows, source, origin, excluded=(_BEGUN, _READ_FROM))
+        timed = _with_times_of_files(rows) if source.metadata else rows
+        records = texts_of(timed, source, origin, excluded=(_BEGUN, _READ_FROM, _WRITTEN))
         return BatchRecords(records, in_files=lambda names: _as_written(spark, names))
 
     return landed
 
 
+def _with_times_of_files(rows: DataFrame) -> DataFrame:
+    """Adds the time when each row's file was written, in ms since 1970."""
+    names = [row[0] for row in rows.select(_READ_FROM).distinct().collect()]
+    times = _written(rows.sparkSession, names)
+    schema = f"{_READ_FROM} string, {_WRITTEN} bigint"
+    of_files = small_frame(rows.sparkSession, [(file, ms) for ms, file in times], schema)
+    return rows.join(F.broadcast(of_files), _READ_FROM)
+
+
 def _as_written(spark: SparkSession, files: Iterable[str]) -> Sequence[str]:
     """Sorts files, named by their URIs, by the time when they were written, then by name."""
     named = list(files)
-    if len(named) < 2:
-        return named
+    return named if len(named) < 2 else [file for _, file in sorted(_written(spark, named))]
+
+
+def _written(spark: SparkSession, files: Iterable[str]) -> list[tuple[int, str]]:
+    """When each file, named by its URI, was written, in ms since 1970."""
     times = FileTimes(spark)
 
     def written(file: str) -> tuple[int, str]:
         return times.written_ms(file), file
 
     with ThreadPoolExecutor(_ASKING_THREADS) as threads:
-        return [file for _, file in sorted(threads.map(written, named))]
+        return list(threads.map(written, files))
 
 
 def topic_of(source: Source) -> KafkaTopic:
@@ -132,8 +150,10 @@ def _topic_records(pipeline: Pipeline) -> Landing:
             F.col("original").alias("value"),
             F.col("source_partition").alias(PARTITION),
             F.col("offset").alias(OFFSET),
+            F.struct(F.lit(topic), *topic_metadata(source)).alias(_METADATA),
         )
-        parsed = parsed_json(lines, source, ["arrival_unit", "file", PARTITION, OFFSET])
+        metadata = [F.col(_METADATA)[name].alias(name) for name in source.metadata]
+        parsed = parsed_json(lines, source, ["arrival_unit", "file", PARTITION, OFFSET, *metadata])
         return BatchRecords(with_exact_numbers(parsed, source))
 
     return landed

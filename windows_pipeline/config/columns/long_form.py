@@ -19,7 +19,16 @@ from pydantic import (
 
 from windows_pipeline.alerts.rule_sql import RuleError, ValueSql, columns_read, compile_column
 from windows_pipeline.config.columns.json_path import Path, parse_path, path_text
-from windows_pipeline.config.fields import ColumnType, Day, Text, TimeFormat, Zone
+from windows_pipeline.config.fields import (
+    FILE_TIME,
+    METADATA_TIMES,
+    ColumnType,
+    Day,
+    Metadata,
+    Text,
+    TimeFormat,
+    Zone,
+)
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.text.forms import TextForm, form_of
@@ -55,6 +64,9 @@ class SourceColumn(Strict):
         expression: SQL over other columns, of which the value is computed. None for a column that
             records hold. With `format`, `decimal`, `thousands` or `zone` it gives the text to read.
         path: Where records hold the value. None for the column's own name.
+        metadata: What is known of the record besides its value, and is the column's value: a
+            topic's `key`, `timestamp` and `headers.NAME`, or the `file_modification_time` of
+            landed files and Delta tables. None for a column that records hold.
         format: The form of texts of times, in Spark's letters, such as `dd.MM.yyyy HH:mm:ss`. None
             for ISO 8601.
         decimal: The sign before the digits after the point in texts of numbers. None for a point.
@@ -72,6 +84,7 @@ class SourceColumn(Strict):
     type: ColumnType
     expression: Text | None = Field(default=None, alias="as")
     path: _PathText | None = Field(default=None, alias="from")
+    metadata: Metadata | None = None
     format: TimeFormat | None = None
     decimal: Literal[","] | None = None
     thousands: Literal[".", ",", " ", "'"] | None = None
@@ -185,6 +198,12 @@ def derived_columns(columns: Mapping[str, str | SourceColumn]) -> dict[str, Deri
     return found
 
 
+def metadata_columns(columns: Mapping[str, str | SourceColumn]) -> dict[str, str]:
+    """What the columns hold whose values are metadata of the record."""
+    forms = long_forms(columns).items()
+    return {name: column.metadata for name, column in forms if column.metadata is not None}
+
+
 def column_problems(
     columns: Mapping[str, str | SourceColumn], roles: Iterable[tuple[str, str]], file_format: str
 ) -> Iterator[Problem]:
@@ -226,6 +245,7 @@ def _misplaced(column: SourceColumn, file_format: str) -> Iterator[tuple[str, st
     elif column.path is not None and file_format == "csv":
         text = "must be left out with format: csv: its records have no fields within fields"
         yield "from", path_text(column.path), f"{text}; name the column as the header does"
+    yield from _misplaced_metadata(column, file_format)
     for field, kinds in _OF_TYPES.items():
         value = getattr(column, field)
         if value is not None and column.type.partition("(")[0] not in kinds:
@@ -239,11 +259,26 @@ def _misplaced(column: SourceColumn, file_format: str) -> Iterator[tuple[str, st
         yield "ambiguous", column.ambiguous, f"{text}; remove it, or name the zone of the times"
 
 
+def _misplaced_metadata(column: SourceColumn, file_format: str) -> Iterator[tuple[str, str, str]]:
+    what = column.metadata
+    if what is None:
+        return
+    of_topic = what != FILE_TIME
+    if column.path is not None or column.expression is not None:
+        other = "from" if column.path is not None else "as"
+        yield "metadata", what, f"must be left out of a column with '{other}'; remove one of both"
+    if of_topic != (file_format == "kafka"):
+        fix = "write key, timestamp or headers.NAME" if not of_topic else f"write {FILE_TIME}"
+        yield "metadata", what, f"is not known of records of format {file_format}; {fix}"
+    if what in METADATA_TIMES and column.type != "timestamp":
+        yield "metadata", what, f"is a time, and the column is {column.type}; declare timestamp"
+
+
 def paths_of(columns: Mapping[str, str | SourceColumn]) -> dict[str, Path]:
-    """Where records hold the columns that are not derived."""
-    derived = expressions(columns)
+    """Where records hold the columns that are neither derived nor metadata."""
+    elsewhere = {**expressions(columns), **metadata_columns(columns)}
     declared = {name: column.path for name, column in long_forms(columns).items()}
-    return {name: declared.get(name) or (name,) for name in columns if name not in derived}
+    return {name: declared.get(name) or (name,) for name in columns if name not in elsewhere}
 
 
 def _path_problems(columns: Mapping[str, str | SourceColumn]) -> Iterator[Problem]:

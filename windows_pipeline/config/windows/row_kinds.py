@@ -118,8 +118,8 @@ class RowKind(Windows):
         yield from conflicts
         if not conflicts and self.spec.by_arrival and source.has_several_partitions:
             text = (
-                "needs one order of arrival, which several source partitions do not have; leave "
-                "source_partition out, or use rows by time"
+                "needs one order of arrival, which several source partitions do not have; "
+                f"{source.one_order}, or use rows by time"
             )
             yield Problem(("kind",), self.kind, text)
 

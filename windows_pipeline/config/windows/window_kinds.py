@@ -397,7 +397,7 @@ class SessionKind(Windows):
         if source.has_several_partitions:
             text = (
                 "needs one order of arrival (rule D2), but this source may have several source "
-                "partitions; leave source_partition out, or use another kind"
+                f"partitions; {source.one_order}, or use another kind"
             )
             yield Problem(("kind",), self.kind, text)
 

@@ -97,9 +97,11 @@ def read_topic(spark: SparkSession, topic: KafkaTopic) -> DataFrame:
         `source_partition` (string: Kafka's partition number), `offset` (bigint: Kafka's),
         `original` (string: the record's value, bytes that are no UTF-8 as U+FFFD; null as Kafka has
         it), `arrived_at` (timestamp: Kafka's, in whole milliseconds; by the topic's setting the
-        producer's or the broker's) and `key` (string: Kafka's key, like `original`).
+        producer's or the broker's), `key` (string: Kafka's key, like `original`) and `headers`
+        (array of structs of `key`, a string, and `value`, binary; null if there are none).
     """
     reader = spark.readStream.format("kafka").option("failOnDataLoss", "true")
+    reader = reader.option("includeHeaders", "true")
     # Kafka's client retries until its timeout, so a retry by Spark would only wait twice as long.
     reader = reader.option("fetchOffset.numRetries", "1")
     reader = reader.option("kafkaConsumer.pollTimeoutMs", topic.client[_API_TIMEOUT])
@@ -114,4 +116,5 @@ def read_topic(spark: SparkSession, topic: KafkaTopic) -> DataFrame:
         F.make_valid_utf8(F.col("value").cast("string")).alias("original"),
         F.col("timestamp").alias("arrived_at"),
         F.make_valid_utf8(F.col("key").cast("string")).alias("key"),
+        "headers",
     )
