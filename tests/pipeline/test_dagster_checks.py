@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
 
 import dagster as dg
+import deltalake
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.support.alert_ids import digest
 from tests.support.pipelines import materializations
 from tests.support.small_project import HEADER, TUMBLING, SmallProject
+from tests.support.spark_cases import texts
+from tests.support.stored_rows import stored_rows
 from windows_pipeline.dagster import build_definitions, range_tags
+from windows_pipeline.jobs import AlertsJob
+from windows_pipeline.jobs.job import run_job
 
 FIRST, SECOND = "2026-11-01", "2026-11-02"
 RULES = {"many": {"when": "c >= 1", "severity": "c"}, "huge": {"when": "c > 5", "severity": 1}}
@@ -368,7 +375,7 @@ def stored(instance: dg.DagsterInstance) -> dict[str, dg.AssetCheckEvaluation]:
 
 
 def test_each_day_lists_the_silences_that_go_on_or_end(
-    project: SmallProject, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, project: SmallProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rules B8, E5: single days, a range, and the check of days that others ran are alike.
 
@@ -405,6 +412,7 @@ def test_each_day_lists_the_silences_that_go_on_or_end(
         with dg.DagsterInstance.ephemeral() as other:
             checked = defs.resolve_job_def("p_check").execute_in_process(instance=other)
         assert listed(quiet(checked)) == wanted
+        _alerts_again_backwards(spark, project)
 
         project.land(2, _csv([("b", 50), ("z", 60)]))
         days = ("--from", "2026-11-02", "--to", "2026-11-02")
@@ -413,6 +421,19 @@ def test_each_day_lists_the_silences_that_go_on_or_end(
         corrected = defs.resolve_job_def("p_correction")
         assert corrected.execute_in_process(config, instance=instance).success
         assert listed(stored(instance)) == lists({**ARRIVED, 2: [("b", 50), ("z", 60)]})
+
+
+def _alerts_again_backwards(spark: SparkSession, project: SmallProject) -> None:
+    """Rule H1: the silence of 'a' is open on the first two days, and ends on the third."""
+    job = AlertsJob(project.source, project.name, project.settings)
+    rows = {table.short_name: sorted(texts(stored_rows(table))) for table in job.tables}
+    assert rows["episodes"]
+    for table in job.tables:
+        if rows[table.short_name]:
+            deltalake.DeltaTable(table.location).delete()
+    for number in reversed(ARRIVED):
+        assert run_job(job, spark, [date(2026, 11, number)]).published
+    assert {table.short_name: sorted(texts(stored_rows(table))) for table in job.tables} == rows
 
 
 def _csv(records: list[tuple[str, int]]) -> str:

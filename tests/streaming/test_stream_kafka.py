@@ -200,8 +200,8 @@ def accepted(spark: SparkSession, pipeline: Pipeline, own: Settings) -> list[tup
     return sorted(map(tuple, raw.select("offset", F.unix_millis("event_time")).collect()))
 
 
-ONE_ORDER = {
-    "visits": {"kind": "session", "gap": "5 ms", "grace": "3 ms"},
+ONE_ORDER: dict[str, dict[str, object]] = {
+    "sums": {"kind": "session", "gap": "5 ms", "grace": "3 ms"},
     "pairs": {"kind": "count", "size": 2, "grace": "3 ms"},
     "before": {"kind": "slide_rows", "preceding": "1 row", "grace": "3 ms"},
     "ahead": {"kind": "forward", "size": "4 ms", "grace": "3 ms"},
@@ -216,11 +216,11 @@ def test_a_topic_of_one_partition_has_sessions_and_windows_of_rows(
     broker.create_topic("single", 1)
     kafka = {"servers": broker.servers, "topic": "single", "partitions": "one"}
     source = {"format": "kafka", "kafka": kafka, "max_per_batch": 3, "max_ahead": "40000 days"}
-    windows = {
-        name: {**of, "aggregates": {"times": "collect_list(whole)"}} for name, of in ONE_ORDER.items()
-    }
+    visits, pairs, before, ahead = (
+        {**of, "aggregates": {"times": "collect_list(whole)"}} for of in ONE_ORDER.values()
+    )
     pipeline, own = declared_pipeline(
-        tmp_path, settings, source, {**sliding_fields(drawn_case().definition)}, **windows
+        tmp_path, settings, source, visits, pairs=pairs, before=before, ahead=ahead
     )
     arrived = [10, 14, 12, 30, 33, 20, 50, 49, 47, 70]  # 20 is late: stream time is 33
     broker.send("single", [(0, None, as_json("a", ms, ms), 0) for ms in arrived])
@@ -235,7 +235,7 @@ def test_a_topic_of_one_partition_has_sessions_and_windows_of_rows(
         for name in ONE_ORDER
     }
     assert found == {
-        "visits": [(10, 12, 14), (30, 33), (47, 49, 50)],
+        "sums": [(10, 12, 14), (30, 33), (47, 49, 50)],
         "pairs": [(10, 14), (12, 30), (33, 50), (49, 47)],
         "before": [(10,), (10, 12), (12, 14), (14, 30), (30, 33), (33, 47), (47, 49), (49, 50)],
         "ahead": [(10, 12, 14), (12, 14), (14,), (30, 33), (33,), (47, 49, 50), (49, 50), (50,)],
@@ -249,7 +249,7 @@ def _follow_two(spark: SparkSession, settings: Settings, folder: Path, broker: K
     kafka = {"servers": broker.servers, "topic": "two", "partitions": "one"}
     folder.mkdir()
     pipeline, own = declared_pipeline(
-        folder, settings, {"format": "kafka", "kafka": kafka}, ONE_ORDER["visits"]
+        folder, settings, {"format": "kafka", "kafka": kafka}, ONE_ORDER["sums"]
     )
     run_stream(spark, pipeline, own)
 

@@ -29,6 +29,7 @@ from tests.support.samples import (
     payments,
 )
 from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.config.columns.long_form import SourceColumn
 from windows_pipeline.starter import acceptance
 from windows_pipeline.windows import SlidingWindows
 
@@ -117,6 +118,20 @@ def test_payments_become_a_pipeline(project: NewProject) -> None:
         'DAGSTER_HOME="$PWD/.dagster_home" dagster dev',
     ):
         assert part in said
+    assert project.validate()[0] == 0
+
+
+def test_prices_with_a_decimal_comma_are_exact(project: NewProject) -> None:
+    """A decimal in the long form: its type has a comma, which YAML's braces would split at."""
+    days = [datetime(2026, 3, 10, 12, number % 60, tzinfo=UTC) for number in range(40)]
+    rows = [
+        f"till {number % 2};{day:%d.%m.%Y %H:%M};{number},99" for number, day in enumerate(days)
+    ]
+    sample = project.write("sales.csv", "\n".join(["till;sold_at;price", *rows, ""]))
+    status, said = project.new(sample)
+    assert status == 0, said
+    price = project.pipeline().source.columns["price"]
+    assert price == SourceColumn(type="decimal(18,2)", decimal=",")
     assert project.validate()[0] == 0
 
 

@@ -221,8 +221,9 @@ def _declared(column: SampleColumn) -> str:
     fields = column.declared
     if len(fields) == 1:
         return column.type
+    texts = {name: _scalar(text) for name, text in fields.items()}
     signs = {name: json.dumps(text) for name, text in column.form.items()}
-    return f"{{{', '.join(f'{name}: {text}' for name, text in (fields | signs).items())}}}"
+    return f"{{{', '.join(f'{name}: {text}' for name, text in (texts | signs).items())}}}"
 
 
 def _column_note(column: SampleColumn) -> str:
