@@ -262,7 +262,9 @@ def _append(spec: TableSpec, rows: pa.Table) -> None:
         mode="append",
         partition_by=["arrival_unit"],
         configuration={"delta.dataSkippingStatsColumns": ",".join(spec.sorted_by)},
-        writer_properties=WriterProperties(max_row_group_size=_ROW_GROUP, compression="SNAPPY"),
+        writer_properties=WriterProperties(
+            max_row_group_size=_ROW_GROUP, compression="GZIP", compression_level=1
+        ),
     )
 
 
