@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.alert_ids import digest
 from tests.support.command_line import Command, call_alone
-from tests.support.pipeline_texts import changed
+from tests.support.pipeline_texts import FLIGHTS, changed
 from tests.support.reported import (
     DAYS,
     HOSTILE,
@@ -149,7 +149,7 @@ def test_keys_of_any_kind_are_shown(tmp_path: Path, declared: str, key: object, 
 
 
 def test_what_was_warned_of_is_listed(project: Reported) -> None:
-    """Rules E1, G3: the newest failed windows and corrections, and the command for more."""
+    """Rules E1, E2, G3: the newest rows, and the command for more."""
     of_windows = specs_of(project.pipeline, str(project.folder / "warehouse")).of("hourly")
     _, page = project.page()
     assert "Failed windows" not in page.text
@@ -171,6 +171,18 @@ def test_what_was_warned_of_is_listed(project: Reported) -> None:
     assert "late files" in page.text
     _, page = project.page("--to", "2013-01-01")
     assert ("Failed windows" in page.text, "Corrections" in page.text) == (False, True)
+
+
+def test_the_newest_firings_are_listed(tmp_path: Path) -> None:
+    """Rule E2."""
+    text = re.sub(r"    emit_empty: true.*", "    trigger: {early_every: 10 records}", FLIGHTS)
+    pipeline = reported_project(tmp_path, text)
+    fired = {"arrival_unit": DAYS[1], "key": "JFK", "window_end": NOON, "reason": "LATE"}
+    write_rows(specs_of(pipeline, str(tmp_path / "warehouse")).of("hourly").firings, [fired])
+    read = read_report(pipeline, str(tmp_path / "warehouse"))
+    page = Page(report_page(read, datetime(2026, 11, 27, tzinfo=UTC)))
+    assert "Firings" in page.text
+    assert "LATE" in page.text
 
 
 def test_days_are_chosen(project: Reported) -> None:

@@ -25,7 +25,7 @@ MOST_EPISODES = 40
 """The most episodes that a report shows in full: the worst ones."""
 MOST_ROWS = 10
 """The most rows that a report shows of what was warned of, the newest."""
-_WARNED = ("early_warnings", "corrections", "failed_windows")
+_WARNED = ("early_warnings", "firings", "corrections", "failed_windows")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class WindowsReport:
         episodes: Its episodes; None if there is no table episodes so far.
         worst_alerts: The ids of the alerts of the worst windows of the worst episodes.
         around: The worst episodes, each with the windows before and after.
-        warned: The newest early warnings, corrections and failed windows, by table, if any.
+        warned: The newest early warnings, firings, corrections and failed windows, if any.
     """
 
     name: str
