@@ -73,7 +73,7 @@ lock: $(STAMP) ## Update the lock files from pyproject.toml
 	@$(VENV) -m venv .cache/uv
 	@.cache/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@.cache/uv/bin/uv pip compile pyproject.toml --quiet --upgrade \
-		--extra dagster --extra demo --group dev \
+		--extra dagster --extra demo --extra kafka --group dev \
 		--python-version 3.11 --no-emit-index-url --generate-hashes --no-annotate \
 		--no-header --strip-extras --output-file requirements.lock
 	@.cache/uv/bin/uv pip compile --group browser --quiet --upgrade \

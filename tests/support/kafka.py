@@ -5,13 +5,18 @@ from __future__ import annotations
 import base64
 import socket
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 from benchmarks.jvm import Program
 
 _SOURCE = Path(__file__).parent / "java" / "KafkaBroker.java"
 _LIBRARIES = ["org.apache.kafka:kafka_2.13:4.3.1"]
 _QUICK_TO_START = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+
+_PATIENCE_S = 20
 
 Record = tuple[int, str | None, str | None, int]
 """Partition, key, value, timestamp in milliseconds since 1970."""
@@ -24,6 +29,8 @@ class KafkaBroker:
 
     Attributes:
         servers: Where clients find it, as `host:port`.
+        login_servers: Where clients find it that log in, by SASL's PLAIN without encryption: as
+            `writer`, who may do all, or `guest`, who may do nothing; the password is `right`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,9 +42,10 @@ class KafkaBroker:
         Raises:
             RuntimeError: Kafka can't be fetched, or does not start.
         """
-        broker_port, controller_port = _free_ports()
+        broker_port, controller_port, login_port = _free_ports(3)
         self.servers = f"127.0.0.1:{broker_port}"
-        arguments = (str(folder), str(broker_port), str(controller_port))
+        self.login_servers = f"127.0.0.1:{login_port}"
+        arguments = (str(folder), str(broker_port), str(controller_port), str(login_port))
         self._program = Program(_SOURCE, _LIBRARIES, 1, *arguments, options=_QUICK_TO_START)
         self.start()
 
@@ -90,15 +98,43 @@ class KafkaBroker:
             raise RuntimeError(f"Kafka could not {words[0]}: {' '.join(why)}")
 
 
+def messages_of(servers: str, topic: str) -> list[Message]:
+    """The messages of a topic, by partition and offset, as a client in Python reads them."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "tests",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,
+        }
+    )
+    found: list[Message] = []
+    try:
+        partitions = consumer.list_topics(topic, _PATIENCE_S).topics[topic].partitions
+        left = len(partitions)
+        consumer.assign([TopicPartition(topic, one, OFFSET_BEGINNING) for one in partitions])
+        while left and (message := consumer.poll(_PATIENCE_S)) is not None:
+            if message.error() is None:
+                found.append(message)
+            else:
+                left -= 1
+    finally:
+        consumer.close()
+    if left:
+        raise RuntimeError(f"Kafka could not read {topic} to its end")
+    return sorted(found, key=lambda one: (one.partition() or 0, one.offset() or 0))
+
+
 def _word(text: str | None) -> str:
     """Null as `-`; a text's base64 behind a letter, so that an empty one is a word, too."""
     return "-" if text is None else f"b{base64.b64encode(text.encode()).decode()}"
 
 
-def _free_ports() -> list[int]:
-    """Two ports that nobody listens on: held both at once, so that they differ."""
-    with socket.socket() as one, socket.socket() as other:
-        sockets = [one, other]
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on: held all at once, so that they differ."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]

@@ -35,8 +35,10 @@ import org.apache.kafka.common.utils.Time;
 /**
  * One Kafka node, broker and controller, with Kafka's own clients beside it.
  *
- * <p>Arguments: a folder for its data, the broker's port, the controller's port. Commands, a line
- * each, are documented at the methods; keys and values are base64 behind a {@code b}, or {@code -}: null.
+ * <p>Arguments: a folder for its data, the broker's port, the controller's port, the port of clients
+ * that log in: {@code writer} with {@code right} may do all, {@code guest} with {@code right} nothing.
+ * Commands, a line each, are documented at the methods; keys and values are base64 behind a
+ * {@code b}, or {@code -}: null.
  */
 public final class KafkaBroker {
   private static final Duration PATIENCE = Duration.ofSeconds(20);
@@ -47,7 +49,7 @@ public final class KafkaBroker {
   private KafkaRaftServer server;
   private Admin admin;
 
-  private KafkaBroker(Path folder, String brokerPort, String controllerPort) {
+  private KafkaBroker(Path folder, String brokerPort, String controllerPort, String loginPort) {
     this.folder = folder;
     this.servers = "127.0.0.1:" + brokerPort;
     String controller = "127.0.0.1:" + controllerPort;
@@ -57,8 +59,18 @@ public final class KafkaBroker {
     settings.put("controller.quorum.voters", "1@" + controller);
     settings.put("controller.listener.names", "CONTROLLER");
     settings.put("inter.broker.listener.name", "BROKER");
-    settings.put("listeners", "BROKER://" + servers + ",CONTROLLER://" + controller);
-    settings.put("listener.security.protocol.map", "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT");
+    String login = ",LOGIN://127.0.0.1:" + loginPort;
+    settings.put("listeners", "BROKER://" + servers + ",CONTROLLER://" + controller + login);
+    String protocols = "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT,LOGIN:SASL_PLAINTEXT";
+    settings.put("listener.security.protocol.map", protocols);
+    settings.put("sasl.enabled.mechanisms", "PLAIN");
+    settings.put(
+        "listener.name.login.plain.sasl.jaas.config",
+        "org.apache.kafka.common.security.plain.PlainLoginModule required"
+            + " user_writer=\"right\" user_guest=\"right\";");
+    settings.put(
+        "authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer");
+    settings.put("super.users", "User:ANONYMOUS;User:writer");
     settings.put("log.dirs", folder.resolve("data").toString());
     settings.put("auto.create.topics.enable", "false");
     // Records have times of long ago; only what a test deletes may go.
@@ -72,7 +84,8 @@ public final class KafkaBroker {
 
   /** Answers commands until the input ends. */
   public static void main(String[] arguments) throws Exception {
-    KafkaBroker broker = new KafkaBroker(Path.of(arguments[0]), arguments[1], arguments[2]);
+    KafkaBroker broker =
+        new KafkaBroker(Path.of(arguments[0]), arguments[1], arguments[2], arguments[3]);
     BufferedReader input = new BufferedReader(new InputStreamReader(System.in, UTF_8));
     for (String line = input.readLine(); line != null; line = input.readLine()) {
       System.out.println("= " + broker.answer(line.split(" ")));
