@@ -107,7 +107,7 @@ def test_the_readmes_example_runs_without_any_extra(installed: Path) -> None:
 
 
 def test_no_package_of_an_extra_is_there(installed: Path) -> None:
-    names = ["dagster", "deltalake", "great_expectations", "typer"]
+    names = ["confluent_kafka", "dagster", "deltalake", "great_expectations", "typer"]
     find = "from importlib.util import find_spec; import windows_pipeline"
     found = f"{{name for name in {['pyspark', *names]} if find_spec(name)}}"
     ended = call(installed, "python", "-c", f"{find}; print({found})")

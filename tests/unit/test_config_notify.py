@@ -20,6 +20,10 @@ def with_target(fields: str) -> str:
     return f"{FLIGHTS}notify:\n  people: {fields}\n"
 
 
+def with_options(options: str) -> str:
+    return f"{{topic: {{servers: 'a:1', name: t, options: {options}}}}}"
+
+
 def test_a_target_has_the_fields_of_its_file(tmp_path: Path) -> None:
     text = with_target(
         "{file: sent.jsonl, rules: [quiet], min_severity: 2.5, events: [opened], max_age: 2 hours}"
@@ -62,7 +66,7 @@ def test_targets_are_no_part_of_a_definition(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "path", "problem"),
     [
-        ("{}", "", "has no way; write one of webhook, email, command, file under it"),
+        ("{}", "", "has no way; write one of webhook, email, command, file, topic under it"),
         ("", "", "'' has no value; write 'people:' with 'webhook: ...' or another way under it"),
         ("x", "", "'x' is not a mapping; write 'people:' with 'webhook: ...' or another way"),
         (
@@ -129,6 +133,49 @@ def test_targets_are_no_part_of_a_definition(tmp_path: Path) -> None:
             "'Berlin' is not a known time zone; did you mean",
         ),
         ("{file: a, quiet: {hours: 22:00-06:00}}", ".quiet.zone", "is missing; write 'zone: "),
+        ("{topic: {name: t}}", ".topic.servers", "is missing; write 'servers: "),
+        (
+            "{topic: {servers: a, name: t}}",
+            ".topic.servers",
+            "'a' must name each broker with its port; write them as in broker-1:9092,broker-2:9092",
+        ),
+        ("{topic: {servers: 'a:1, [::1]:2', name: ..}}", ".topic.name", "'..' is not the name of"),
+        ("{topic: {servers: 'a:1', topic: t, name: t}}", ".topic.topic", "'topic' is not a field"),
+        (
+            "{topic: {servers: 'a:1', name: t}, group: 3}",
+            ".group",
+            "joins messages, but in a topic each event is a message of its own; remove it",
+        ),
+        (
+            with_options("{acks: '0'}"),
+            ".topic.options.acks",
+            "is not an option of a target; use security.protocol, sasl.mechanism, sasl.jaas.conf",
+        ),
+        (
+            with_options("{security.protocol: TLS}"),
+            ".topic.options.security.protocol",
+            "must be PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; correct it; the value is not sh",
+        ),
+        (
+            with_options("{sasl.mechanism: PLAIN}"),
+            ".topic.options.sasl.mechanism",
+            "has no effect without a log-in; write security.protocol: SASL_SSL, or remove it; the",
+        ),
+        (
+            with_options("{ssl.key.password: '${env:KEY}'}"),
+            ".topic.options.ssl.key.password",
+            "has no effect without encryption; write security.protocol: SASL_SSL or SSL, or remov",
+        ),
+        (
+            with_options("{security.protocol: SSL, ssl.truststore.location: ca.pem}"),
+            ".topic.options.ssl.truststore.location",
+            "is read as PEM; write ssl.truststore.type: PEM, and convert a store of another form;",
+        ),
+        (
+            with_options("{security.protocol: SASL_SSL, sasl.jaas.config: '${env:JAAS}'}"),
+            ".topic.options",
+            "lack sasl.mechanism, which security.protocol: SASL_SSL needs; write it",
+        ),
         ("{command: page}", ".command", "'page' is not a list; write one in brackets, as in"),
         ("{command: []}", ".command", "[] is empty; write at least one entry, or leave it out"),
         ("{file: a, rules: quiet}", ".rules", "'quiet' is not a list; write one in brackets"),

@@ -64,6 +64,15 @@ def test_a_secret_of_a_pipeline_is_not_shown(tmp_path: Path, value: str) -> None
     assert SECRET not in "\n".join(problems)
 
 
+@pytest.mark.parametrize("value", VALUES)
+def test_a_secret_of_a_topic_that_is_written_is_not_shown(tmp_path: Path, value: str) -> None:
+    options = f"options:\n        sasl.jaas.config: {value}"
+    topic = f"topic:\n      servers: a:1\n      name: b\n      {options}"
+    problems = problems_of(tmp_path, f"{FLIGHTS}notify:\n  people:\n    {topic}")
+    assert problems
+    assert SECRET not in "\n".join(problems)
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -13,8 +13,9 @@ import pytest
 from tests.support.notified import Notified
 from tests.support.receivers import mail_server
 from windows_pipeline.notify.events import read_events
+from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.plan import Message
-from windows_pipeline.notify.senders import NotSentError, mailer, post
+from windows_pipeline.notify.senders import mailer, post
 
 LIMIT_S = 0.5
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"

@@ -75,6 +75,7 @@ _EXAMPLES_BELOW = {
     "notify": "name: ...",
     "webhook": "url: ${env:NAME}",
     "email": "host: ...",
+    "topic": "servers: ...",
     "rate_limit": "messages: 20",
     "quiet": "hours: 22:00-06:00",
 }
@@ -83,6 +84,7 @@ _SECRETS = (
     ("notify", ANY, "webhook", "url"),
     ("notify", ANY, "email", "user"),
     ("notify", ANY, "email", "password"),
+    ("notify", ANY, "topic", "options"),
 )
 """Passwords may be below these fields; no error shows a value there."""
 _MAY_REFER = (
@@ -91,6 +93,7 @@ _MAY_REFER = (
     ("source", "kafka", "topic"),
     *_SECRETS,
     *(("notify", ANY, "email", name) for name in ("host", "from", "to")),
+    *(("notify", ANY, "topic", name) for name in ("servers", "name")),
 )
 """The fields whose texts may refer to the environment: the addresses of records and of people."""
 _SENTENCE = re.compile(r"there is |in ['\"]|['\"/]|\S+\(|every |percentage: ")
@@ -258,7 +261,8 @@ def _report(document: Document, details: ErrorDetails) -> None:
     if isinstance(cause, FieldProblems):
         for problem in cause.problems:
             if (*path, *problem.path) not in document.faulty:
-                _report_value(document, (*path, *problem.path), problem.value, problem.text)
+                of_field = (*path, *problem.path)
+                _report_value(document, of_field, problem.value, problem.text, problem.text)
     elif details["type"] == "missing":
         parent = ".".join(path[:-1]) or "the file"
         own = KINDS[kind].examples.get(path[-1]) if kind else None
@@ -286,12 +290,16 @@ def _known(path: FieldPath, kind: str) -> str:
     return nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
 
 
-def _report_value(document: Document, path: FieldPath, value: object, text: str) -> None:
+def _report_value(
+    document: Document, path: FieldPath, value: object, text: str, of_secret: str | None = None
+) -> None:
+    """Adds the problem of a value; `of_secret` is the text for a value that is not shown."""
     if value is None and path not in document.texts:
         document.report(path, text)
         return
     if document.hides(path, value):
-        document.report(path, _without_secrets(document, path, text))
+        of_secret = of_secret or _of_secret(document, path, text)
+        document.report(path, f"{of_secret}; the value is not shown")
         return
     # YAML has read `1:30`, say, as a number: the error shows what the file says.
     written = value if isinstance(value, str) else document.texts.get(path, value)
@@ -304,10 +312,9 @@ def _joint(text: str) -> str:
     return ":" if _SENTENCE.match(text) else ""
 
 
-def _without_secrets(document: Document, path: FieldPath, text: str) -> str:
-    """Returns the error text for a value that may be, or hold, a secret."""
-    wanted = "must be text in quotes" if document.is_below_hidden(path[:-1]) else text
-    return f"{wanted}; the value is not shown"
+def _of_secret(document: Document, path: FieldPath, text: str) -> str:
+    """Returns what pydantic finds wrong with a value that may be, or hold, a secret."""
+    return "must be text in quotes" if document.is_below_hidden(path[:-1]) else text
 
 
 def _text(details: ErrorDetails) -> str:

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from windows_pipeline.config.alerts_topic import AlertsTopic
 from windows_pipeline.config.fields import (
     Identifier,
     PositiveDurationMs,
@@ -39,7 +40,9 @@ Event = Literal[
     "overdue",
 ]
 EVENTS: tuple[Event, ...] = ("opened", "worsened", "ended", "retracted", "failed", "overdue")
-_WAYS = ("webhook", "email", "command", "file")
+_WAYS = ("webhook", "email", "command", "file", "topic")
+_JOINS = ("group", "rate_limit")
+"""The fields that join messages."""
 _DAY_MS = 86_400_000
 _REFERENCE = re.compile(r"\$\{env:\w+\}")
 _URL = re.compile(r"https?://[^\s/?#]+[^\s]*")
@@ -219,6 +222,7 @@ class Target(Strict):
         command: A program and its arguments, which gets each message as JSON on its standard input;
             `commands` of the settings has to name the program.
         file: A file of JSON lines in the pipeline's folder of the warehouse, by its name.
+        topic: A Kafka topic; each event is a message of its own.
         rules: The rules whose episodes are sent; None for all.
         min_severity: The least severity; a row without severity is sent. None for any.
         events: What is sent of an episode; that a run `failed`, and that records are `overdue`
@@ -235,6 +239,7 @@ class Target(Strict):
     email: Email | None = None
     command: _Arguments | None = None
     file: _FileName | None = None
+    topic: AlertsTopic | None = None
     rules: Annotated[tuple[Identifier, ...], BeforeValidator(_some)] | None = None
     min_severity: (
         Annotated[float, BeforeValidator(_number), looks("number", 40, type="number")] | None
@@ -253,4 +258,9 @@ class Target(Strict):
         if len(ways) > 1:
             text = f"is a second way, after {ways[0]}; move it to a target of its own"
             refuse([Problem((ways[1],), None, text)])
+        if self.topic is not None:
+            text = "joins messages, but in a topic each event is a message of its own; remove it"
+            refuse(
+                [Problem((name,), None, text) for name in _JOINS if name in self.model_fields_set]
+            )
         return self

@@ -141,13 +141,14 @@ def _decide_messages(
     now: datetime,
 ) -> None:
     """Puts what is due into messages, or holds it."""
-    messages = _of_episodes(due)
+    of_events = target.topic is not None
+    messages = [Message((event,)) for event in due] if of_events else _of_episodes(due)
     if not messages:
         return
     if target.quiet is not None and is_quiet(target.quiet, now):
         made.held, made.reason = due, f"quiet until {target.quiet.bounds[1]:%H:%M}"
         return
-    most = target.group
+    most = len(due) if of_events else target.group
     if target.rate_limit is not None:
         since = now - timedelta(milliseconds=target.rate_limit.per)
         most = min(most, target.rate_limit.messages - delivered.messages_since(name, since))

@@ -11,9 +11,10 @@ from pathlib import Path
 from windows_pipeline.config import ConfigError, Pipeline, Target
 from windows_pipeline.notify.delivered import Delivered, Delivery, Outcome, delivered_log
 from windows_pipeline.notify.events import read_events, versions
+from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.pipeline_events import AnyEvent, pipeline_events
 from windows_pipeline.notify.plan import Message, Plan, is_quiet, plan
-from windows_pipeline.notify.senders import NotSentError, Send, sender_of
+from windows_pipeline.notify.senders import Send, sender_of
 from windows_pipeline.notify.texts import title
 from windows_pipeline.settings import Settings
 
@@ -53,7 +54,7 @@ class Sent:
 
 
 class WrongTargetsError(ConfigError):
-    """Targets whose address or program is wrong; the others were sent their messages.
+    """Targets that cannot be used as declared; the others were sent their messages.
 
     Attributes:
         sent: The messages to all targets.
@@ -94,8 +95,8 @@ def deliver(
         UnreadableTableError: A table cannot be read without Spark.
         ValueError: The pipeline has no targets.
         WrongTargetsError: A target's address is wrong or refers to an environment variable that is
-            not set, or its program is not allowed. Its events wait; the other targets were sent
-            their messages.
+            not set, its program is not allowed, or the package of its way is missing. Its events
+            wait; the other targets were sent their messages.
     """
     if not pipeline.notify:
         raise ValueError(
@@ -131,8 +132,8 @@ def deliver(
 
 
 def _refuse(_: Message) -> None:
-    """The way to a target whose way is wrong: events wait until it is right."""
-    raise NotSentError("its address or program is wrong", may_help=False)
+    """The way to a target that cannot be used: events wait until it can."""
+    raise NotSentError("it cannot be used as it is declared", may_help=False)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,10 @@ from urllib.parse import unquote, urlsplit
 from windows_pipeline.config import ConfigError, Pipeline
 from windows_pipeline.config.notify import Email
 from windows_pipeline.notify.conversation import Conversation
+from windows_pipeline.notify.not_sent import NotSentError
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.notify.texts import body, lines, slack, title
+from windows_pipeline.notify.topic import to_topic
 from windows_pipeline.notify.whole_lines import append, json_line
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.references import position, resolved
@@ -46,27 +48,13 @@ _TOO_LARGE = 552
 """A mail server's answer to the announced size of a message (RFC 1870)."""
 
 
-class NotSentError(Exception):
-    """A target did not accept a message; the text says why, without addresses, which may be secret.
-
-    Attributes:
-        may_help: Whether another attempt right away may succeed.
-        of_content: Whether the target refused this message for its content, and may take others.
-    """
-
-    def __init__(self, text: str, *, may_help: bool = True, of_content: bool = False) -> None:
-        super().__init__(text)
-        self.may_help = may_help and not of_content
-        self.of_content = of_content
-
-
 def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
     """The way of a target, by its name.
 
     Raises:
         ConfigError: A text refers to an environment variable that is not set.
-        ValueError: The webhook's url is not a web address, or the settings do not allow the
-            program.
+        ValueError: The webhook's url is not a web address, the settings do not allow the program,
+            or the topic's client is not installed or does not take its options.
     """
     target, ui_url = pipeline.notify[name], settings.ui_url
     field = f"{pipeline.name}: notify.{name}"
@@ -88,6 +76,8 @@ def sender_of(pipeline: Pipeline, name: str, settings: Settings) -> Send:
             )
         argv = target.command
         return lambda message: run(argv, json_line(body(pipeline, message, ui_url)))
+    if target.topic is not None:
+        return to_topic(pipeline, f"{field}.topic", target.topic, ui_url)
     path = f"{settings.warehouse}/{pipeline.name}/{target.file}"
     return lambda message: write(path, body(pipeline, message, ui_url))
 
