@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Producer
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -80,13 +81,18 @@ def test_a_topic_is_grouped_by_its_own_key_at_its_own_times(
 ) -> None:
     """KIP-450's `stream.groupByKey()`; rules A1, A6: a record without a key is rejected."""
     broker.create_topic("by_key", 1)
-    sent = [("a", 3, 1), ("b", 4, 10), ("a", 9, 2), (None, 9, 5), ("a", 12, 4)]
+    sent = [("a", 3, 1), ("b", 4, 10), ("a", 9, 2), (None, 9, 5)]
     broker.send("by_key", [(0, key, json.dumps({"v": v}), AT + at) for key, at, v in sent])
+    client = Producer({"bootstrap.servers": broker.servers})
+    client.produce("by_key", b'{"v": 4}', "a", timestamp=AT + 12, headers=[("trace", b"7")])
+    assert client.flush(30) == 0
     pipeline = load_text(tmp_path, TOPIC.replace("SERVERS", broker.servers) + WINDOWS)
     own = settings_in(tmp_path, settings)
     assert _streamed(spark, pipeline, own) == [("a", 0, 3), ("a", 10, 4), ("b", 0, 10)]
-    rejected = named_rows(tables_of(pipeline, own.warehouse).rejected_records, ["reason"])
-    assert rejected == [{"reason": "null_key"}]
+    source = tables_of(pipeline, own.warehouse)
+    assert named_rows(source.rejected_records, ["reason"]) == [{"reason": "null_key"}]
+    traces = {row["offset"]: row["trace"] for row in named_rows(source.raw_events)}
+    assert traces == {0: None, 1: None, 2: None, 4: 7}
 
 
 def test_the_last_header_of_a_name_counts(spark: SparkSession, tmp_path: Path) -> None:
