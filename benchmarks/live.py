@@ -66,7 +66,7 @@ def throughput(
         for number in range(batches * files):
             land(landing, number, records)
         taken = Taken()
-        run_stream(spark, pipeline, settings, on_batch=taken.take)
+        run_stream(spark, tables_of(pipeline, settings.warehouse), settings, on_batch=taken.take)
         seconds = taken.done_at[-1] - taken.done_at[0]
         _console.print(f"{sum(taken.records[1:]) / seconds:,.0f} records/s")
         if peer:
@@ -90,7 +90,13 @@ def delay(
             target=_land_each_second, args=(spark, landing, rate, seconds, landed_at, taken)
         )
         land.start()
-        run_stream(spark, pipeline, settings, every="0 seconds", on_batch=taken.take)
+        run_stream(
+            spark,
+            tables_of(pipeline, settings.warehouse),
+            settings,
+            every="0 seconds",
+            on_batch=taken.take,
+        )
         land.join()
         of_batch = np.repeat(taken.done_at, np.array(taken.records) // rate)
         delays = (of_batch - np.array(landed_at))[warm_up:]
@@ -115,7 +121,7 @@ def history(
         for number in range(runs + 1):
             land(landing, 1_000 + number, batch, records + number * batch)
         taken = Taken()
-        run_stream(spark, pipeline, settings, on_batch=taken.take)
+        run_stream(spark, tables_of(pipeline, settings.warehouse), settings, on_batch=taken.take)
         spent = np.diff(taken.done_at)[-runs:]
         _console.print(f"after {records:,} records: median {np.median(spent):.1f} s a micro-batch")
 
@@ -151,7 +157,7 @@ def soak(
             )
             spent, began = processor_s(os.getpid()), time.time()
 
-        run_stream(spark, pipeline, settings, on_batch=take)
+        run_stream(spark, tables_of(pipeline, settings.warehouse), settings, on_batch=take)
 
     _with_stream("soak", 1, measure)
 

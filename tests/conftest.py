@@ -192,7 +192,7 @@ def full_stream(
         made = Project(folder, settings)
         made.declare(grace=SHORT_GRACE, stream=True)
         made.land(landed_flights, DAYS)
-        run_stream(spark, made.pipeline, made.settings)
+        run_stream(spark, made.source, made.settings)
 
     return Project(made_once(shared / "streamed", make), settings)
 

@@ -230,7 +230,9 @@ def test_days_in_any_order_and_a_rebuild_equal_plain_records(
     changed = declare(tmp_path, other)
     with pytest.raises(DefinitionChangedError, match=r"source.columns.pair.as: was .*rebuild pay"):
         run_job(RawEventsJob(tables_of(changed, own.warehouse), own), spark, DAYS[:1])
-    assert all(result.published for _, result in rebuild(spark, changed, own))
+    assert all(
+        result.published for _, result in rebuild(spark, tables_of(changed, own.warehouse), own)
+    )
     # The same rows, of keys in the other form; alerts have names that are digests of keys.
     in_first_form = {
         table: sorted(row.replace("EUR/", "EUR:").replace("USD/", "USD:") for row in found)
@@ -248,7 +250,7 @@ def test_a_stream_of_files_equals_plain_records(
     pipeline = declare(tmp_path, LONG, stream=True, max_per_batch=1)
     land(tmp_path, plain=False)
     batches: list[BatchResult] = []
-    run_stream(spark, pipeline, own, on_batch=batches.append)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own, on_batch=batches.append)
     assert [batch.ambiguous for batch in batches] == list(AMBIGUOUS.values())
     assert ambiguous_on_days(spark, pipeline, own) == {
         batch.arrival_units[0]: batch.ambiguous for batch in batches
@@ -267,7 +269,7 @@ def test_a_delta_table_has_the_values_of_plain_records(
     both = [pair for day in DAYS[1:] for pair in records(day)]
     table = pa.Table.from_pylist([found for found, _ in both])
     write_deltalake(tmp_path / "table", table)
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     raw = named_rows(tables_of(pipeline, own.warehouse).raw_events)
     assert sorted(
         (row["key"], row["event_time"].isoformat(), row["cents"], row["total"]) for row in raw

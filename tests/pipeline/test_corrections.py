@@ -299,7 +299,15 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
 
     # Another correction is refused; the same correction resumes, and reports what it did.
     with pytest.raises(CorrectionUnfinishedError):
-        correct(spark, project.pipeline, "hourly", project.settings, day(1), None, "another")
+        correct(
+            spark,
+            tables_of(project.pipeline, project.settings.warehouse, grace_may_differ=True),
+            "hourly",
+            project.settings,
+            day(1),
+            None,
+            "another",
+        )
     project.write_settings()
     monkeypatch.chdir(project.folder)
     status, said = call(
@@ -338,5 +346,13 @@ def test_a_correction_that_is_impossible_is_refused_before_it_begins(
     full_run: Project, spark: SparkSession, first: date, last: date | None, cause: str, said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
-        correct(spark, full_run.pipeline, "hourly", full_run.settings, first, last, cause)
+        correct(
+            spark,
+            tables_of(full_run.pipeline, full_run.settings.warehouse, grace_may_differ=True),
+            "hourly",
+            full_run.settings,
+            first,
+            last,
+            cause,
+        )
     assert unfinished_correction(spark, full_run.windows.corrections) is None

@@ -37,7 +37,7 @@ def test_a_changed_definition_is_refused_then_rebuilt(
     )
     versions = {table.name: version_of(spark, table) for table in tables}
     columns = {table.name: table.read(spark).schema for table in tables}
-    rebuilt = list(rebuild(spark, changed.pipeline, changed.settings, "raw_events"))
+    rebuilt = list(rebuild(spark, changed.source, changed.settings, "raw_events"))
     assert [name.rsplit("/", 1)[1] for name, _ in rebuilt] == [
         "raw_events",
         "keyed_windows",
@@ -59,7 +59,7 @@ def test_a_changed_definition_is_refused_then_rebuilt(
         assert table.read(spark).schema == columns[table.name]
         assert not table.is_stale(spark)
     # Nothing is left to do.
-    assert list(rebuild(spark, changed.pipeline, changed.settings)) == []
+    assert list(rebuild(spark, changed.source, changed.settings)) == []
 
 
 def test_a_changed_rule_is_tried_and_touches_alerts_only(
@@ -74,7 +74,7 @@ def test_a_changed_rule_is_tried_and_touches_alerts_only(
     version = version_of(spark, project.windows.final_windows)
     old = {"busy": {"when": "record_count > 25", "severity": "0"}}
     project.declare(grace=SHORT_GRACE, alerts=old)
-    assert len(list(rebuild(spark, project.pipeline, project.settings))) == 1
+    assert len(list(rebuild(spark, project.source, project.settings))) == 1
     were = raised_by_day(project, spark)
     busy = {"when": "record_count > 20", "severity": "record_count"}
     project.declare(grace=SHORT_GRACE, alerts={"busy": busy})
@@ -97,7 +97,7 @@ def test_a_changed_rule_is_tried_and_touches_alerts_only(
     status, said = call(capfd, monkeypatch, "alerts", "flights", "--try", "busy")
     assert version_of(spark, project.windows.alerts) == version_tried
 
-    rebuilt = list(rebuild(spark, project.pipeline, project.settings))
+    rebuilt = list(rebuild(spark, project.source, project.settings))
     assert [name for name, _ in rebuilt] == ["flights/hourly/alerts"]
     assert version_of(spark, project.windows.final_windows) == version
     rules = project.windows.alerts.read(spark).select("rule").distinct().collect()

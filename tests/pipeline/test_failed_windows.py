@@ -21,6 +21,7 @@ from tests.support.streams import run_until_killed
 from windows_pipeline.config import definition, definition_digest
 from windows_pipeline.jobs.days.chain import rebuild
 from windows_pipeline.storage.table import Table, TableRebuiltError
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import run_stream
 
 MOST = 9_223_372_036_854_775_807
@@ -226,7 +227,7 @@ def test_a_changed_definition_is_rebuilt_while_a_micro_batch_is_unfinished(
     assert failures_of(project) == [("f", -20, -10, "s", MESSAGE)]
     project.land(1, f"{HEADER}a,1,1\nb,12,3\nz,1000,5\nz,x,5\n", "b.csv")
     when = "after" if table == "raw_events" else "before"
-    run_until_killed(spark, project.pipeline, project.settings, table, when)
+    run_until_killed(spark, project.source, project.settings, table, when)
     # The stream goes on with the definition as it was, so nothing else may come first.
     status, said = project.call("rebuild", "p", "--from", "keyed_windows")
     assert (status, "resume with the pipeline's file as it was" in said) == (2, True), said
@@ -259,13 +260,15 @@ def test_a_stream_that_runs_on_adds_nothing_to_tables_rebuilt_meanwhile(
         if to.name == "p/raw_events":
             to.append(rows, batch, row_count)
             project.declare({**TUMBLING, "aggregates": {"c": "count(b)"}, "alerts": {}}, COLUMNS)
-            again = rebuild(spark, project.pipeline, project.settings)
+            again = rebuild(spark, project.source, project.settings)
             assert all(result.published for _, result in again)
         else:
             to.append(rows, batch, row_count)
 
     with pytest.raises(TableRebuiltError, match=r"p/w/.* a rebuild has given .* since: .*sum\(b\)"):
-        run_stream(spark, old, project.settings, append=append)
+        run_stream(
+            spark, tables_of(old, project.settings.warehouse), project.settings, append=append
+        )
     status, said = project.call("stream", "p")
     assert status == 0, said
     found = named_rows(project.windows.final_windows)

@@ -125,7 +125,9 @@ def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
     # Other days are idle now.
     never_idle = pipeline.source.model_copy(update={"idle_after": None})
     changed = pipeline.model_copy(update={"source": never_idle})
-    assert all(result.published for _, result in rebuild(spark, changed, own))
+    assert all(
+        result.published for _, result in rebuild(spark, tables_of(changed, own.warehouse), own)
+    )
     with_none = replace(definition, idle_after=None)
     slowest = [
         frontier_after(case.records, arrival_unit, with_none)[0]

@@ -224,9 +224,9 @@ def require_the_same_without_silences(spark: SparkSession, project: SmallProject
     """Rule E6: episodes of a day that began windows before it, where nobody looks for silences."""
     job = AlertsJob(project.source, "w", project.settings)
     windows = job.windows.model_copy(update={"emit_empty": False})
-    definition = Definition(
-        project.pipeline.model_copy(update={"windows": {"w": windows}}), "w", job.settings.tuning
-    )
+    pipeline = project.pipeline.model_copy(update={"windows": {"w": windows}})
+    tables = tables_of(pipeline, job.settings.warehouse)
+    definition = Definition(tables.of("w"), job.settings.tuning)
     log = job.arrived(spark)
     records, arrivals = passing(job.logged_records(spark, log)), job.arrivals(log)
     final = job.window_tables.final_windows.read(spark).where("record_count > 0")

@@ -518,7 +518,7 @@ def test_a_stream_of_every_kind_is_the_same(
     fields = {"stream": True, "max_per_batch": 3}
     streamed = declare(short_shards, tmp_path, halves, **fields)
     results: list[BatchResult] = []
-    of_pipeline = (spark, streamed.pipeline, streamed.settings)
+    of_pipeline = (spark, streamed.source, streamed.settings)
     run_until_killed(*of_pipeline, "firings", "after", on_batch=results.append)
     run_stream(*of_pipeline, on_batch=results.append)
     assert [(one.arrival_units, one.rejected) for one in results] == [(DAYS[:2], 0), (DAYS[1:], 1)]

@@ -39,6 +39,7 @@ from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query import WindowStore
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.windows import GracedRows
 
@@ -370,7 +371,7 @@ def stream(
             os.utime(landed, (written_at, written_at))  # what was written first is read first
             written_at += 1
     results: list[BatchResult] = []
-    run_stream(spark, streamed.pipeline, streamed.settings, on_batch=results.append)
+    run_stream(spark, streamed.source, streamed.settings, on_batch=results.append)
     assert [result.arrival_units for result in results] == [DAYS[:2], DAYS[1:]]
     return streamed, cut
 
@@ -424,7 +425,13 @@ def test_a_correction_lists_changed_rows(ran: Ran, spark: SparkSession) -> None:
         DAYS[1:2],
     )
     result = correct(
-        spark, ran.pipeline, "fours", ran.settings, DAYS[1], None, "a record was missing"
+        spark,
+        tables_of(ran.pipeline, ran.settings.warehouse, grace_may_differ=True),
+        "fours",
+        ran.settings,
+        DAYS[1],
+        None,
+        "a record was missing",
     )
     assert result.published
     wanted = wanted_of(after, "fours")

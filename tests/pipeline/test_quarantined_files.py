@@ -157,7 +157,7 @@ def test_a_killed_micro_batch_leaves_out_the_same_files(
     project.land(1, records("csv", 0), "a")
     file = project.land(1, bad, NAME["csv"])
     for last, accepted in (("quarantined_files", 0), ("arrival_log", 3)):
-        run_until_killed(spark, project.pipeline, project.settings, last, "after")
+        run_until_killed(spark, project.source, project.settings, last, "after")
         assert len(project.raw("key")) == accepted
         file.write_bytes(mended)
     status, said = project.call("stream", "p")
@@ -173,7 +173,7 @@ def test_a_file_that_turns_bad_within_a_micro_batch_stops_it(
     bad, mended = bad_and_mended("csv")
     project.declare(stream=True, on_bad_file="skip")
     file = project.land(1, mended, NAME["csv"])
-    run_until_killed(spark, project.pipeline, project.settings, "raw_events", "after")
+    run_until_killed(spark, project.source, project.settings, "raw_events", "after")
     assert stored_rows(project.source.quarantined_files) == []
     assert len(project.raw("key")) == 5_000
     file.write_bytes(bad)

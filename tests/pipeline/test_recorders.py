@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import dagster as dg
 import pytest
@@ -13,6 +17,7 @@ import yaml
 from tests.support.command_line import call
 from tests.support.pipelines import SHORT_GRACE, Project, day
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import tables_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,6 +73,25 @@ def assert_day_shows_with_checks(instance: dg.DagsterInstance, counts: set[str])
         assert f"; {day(1)}: " in str(evaluated.evaluation.description)
 
 
+@contextmanager
+def tables_built_once() -> Iterator[None]:
+    """Requires that a command builds the tables of its pipeline once, and hands them down."""
+    callers: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is tables_of.__code__:
+            callers.append(str(frame.f_back))
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    assert len(callers) == 1, callers
+
+
 def test_each_run_by_the_shell_shows_in_dagster(
     project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +102,8 @@ def test_each_run_by_the_shell_shows_in_dagster(
     home = home_of(project)
     of_day = ("run", "flights", "--from", day(1).isoformat(), "--to", day(1).isoformat())
     for _ in range(2):
-        status, said = call(capfd, monkeypatch, *of_day)
+        with tables_built_once():
+            status, said = call(capfd, monkeypatch, *of_day)
         assert (status, "warning" in said) == (0, False), said
         instance = instance_in(home, monkeypatch)
         shown = {key.to_user_string() for key in instance.get_asset_keys()}
@@ -122,7 +147,8 @@ def test_a_correction_and_a_stream_show_in_dagster(
 ) -> None:
     """The days that they changed, of the tables that they wrote."""
     home = home_of(project)
-    status, said = call(capfd, monkeypatch, "stream", "flights")
+    with tables_built_once():
+        status, said = call(capfd, monkeypatch, "stream", "flights")
     assert (status, "warning: dagster" in said) == (0, False), said
     instance = instance_in(home, monkeypatch)
     raw = dg.AssetKey(["flights", "raw_events"])
@@ -130,7 +156,8 @@ def test_a_correction_and_a_stream_show_in_dagster(
     assert_day_shows_with_checks(instance, {"dagster/row_count", "delta_version"})
     project.declare(grace="10 minutes")
     correct = ("correct", "flights", "--from", day(1).isoformat(), "--cause", "another grace")
-    status, said = call(capfd, monkeypatch, *correct)
+    with tables_built_once():
+        status, said = call(capfd, monkeypatch, *correct)
     # With so short a grace most records are late: it is published, and a check fails.
     assert (status, "correction 1 is published" in said) == (1, True), said
     assert "warning: dagster" not in said

@@ -122,7 +122,7 @@ def test_the_windows_of_a_stream_are_found_as_they_stand(
     asked = [(name, key) for name in names for key in ("a", "b")]
     run_stream(
         spark,
-        project.pipeline,
+        project.source,
         project.settings,
         on_batch=lambda _: found.append({one: of_key(project, *one) for one in asked}),
     )

@@ -107,7 +107,7 @@ def streamed(
     results: list[BatchResult] = []
     for number in range(MICRO_BATCHES):
         land(folder, number)
-    run_stream(spark, pipeline, own, on_batch=results.append)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own, on_batch=results.append)
     assert [result.batch for result in results] == list(range(MICRO_BATCHES))
     tables = tables_of(pipeline, local.warehouse).written
     rows = {table.name: texts(stored_rows(table, "stream")) for table in tables}

@@ -70,30 +70,38 @@ def test_a_correction_and_a_micro_batch_see_each_other(
     def planned() -> CorrectionPlan:
         arrival_units = tables.keyed_windows.read(spark).select("arrival_unit").collect()
         first = min(arrival_units).arrival_unit
-        return plan_correction(spark, pipeline, "sums", own, first, None, "why")
+        return plan_correction(
+            spark,
+            tables_of(pipeline, own.warehouse, grace_may_differ=True),
+            "sums",
+            own,
+            first,
+            None,
+            "why",
+        )
 
     # A correction that begins after the stream did.
     with pytest.raises(CorrectionUnfinishedError):
-        run_stream(spark, pipeline, own, on_batch=begin)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own, on_batch=begin)
     mark_needless(spark, tables.corrections)
     next_day = begun_a_day_later(Path(own.warehouse) / "numbers" / "_stream" / "offsets" / "1")
     # A micro-batch that was begun, and is not in the log.
     with pytest.raises(BatchUnfinishedError, match="micro-batch 1 "):
         planned()
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     # Its records have the day on which it was begun, not the day on which it ends.
     assert [row.arrival_unit for row in tables.final_windows.read(spark).collect()] == [next_day]
 
     # A micro-batch that comes after the correction looked for micro-batches, and before it begins.
     plan = planned()
     add_rows(table, [("a", 60, 1), (None, 40, 1)])
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     with pytest.raises(BatchUnfinishedError, match="micro-batch 2 "):
         plan.run(spark)
     assert unfinished_correction(spark, tables.corrections) is None
 
     # A micro-batch that comes while the correction runs; the correction is killed and run again.
-    stream = prepared_stream(spark, pipeline, own)
+    stream = prepared_stream(spark, tables_of(pipeline, own.warehouse), own)
 
     def killed_meanwhile(_said: str) -> None:
         add_rows(table, [("a", 60, 1)])
@@ -105,7 +113,7 @@ def test_a_correction_and_a_micro_batch_see_each_other(
         planned().run(spark, killed_meanwhile)
     planned().run(spark)
     assert final_totals(tables.final_windows) == final_totals_of_the_oracle(0, 3, 30, 60)
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     counts_late_records_once_the_grace_is_raised(spark, settings, tmp_path)
 
 
@@ -120,14 +128,22 @@ def counts_late_records_once_the_grace_is_raised(
     (original,) = (row["original"] for row in named_rows(refused))
     assert json.loads(str(original)) == {"k": None, "ms": 40, "whole": 1}
     add_rows(folder / "table", [("a", 40, 1)])
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     assert [row["event_time"] for row in named_rows(tables.late_records)] == [instant(40)]
     raised, _ = declared_pipeline(folder, settings, source, {**SLIDING, "grace": "30 ms"})
     with pytest.raises(DefinitionChangedError, match=r"sums\.grace: was .* correct numbers"):
-        run_stream(spark, raised, own)
+        run_stream(spark, tables_of(raised, own.warehouse), own)
     first = min(row["arrival_unit"] for row in named_rows(tables.keyed_windows))
-    running = prepared_stream(spark, pipeline, own)  # with the old grace
-    result = correct(spark, raised, "sums", own, first, None, "what came late counts")
+    running = prepared_stream(spark, tables_of(pipeline, own.warehouse), own)  # with the old grace
+    result = correct(
+        spark,
+        tables_of(raised, own.warehouse, grace_may_differ=True),
+        "sums",
+        own,
+        first,
+        None,
+        "what came late counts",
+    )
     assert result.published
     assert stored_rows(tables.late_records) == []
     assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, 3, 30, 60, 60, 40)
@@ -139,7 +155,7 @@ def counts_late_records_once_the_grace_is_raised(
         "start the stream again: run the job numbers_stream, or: windows-pipeline stream numbers"
     )
     assert again in str(stopped.value)
-    run_stream(spark, raised, own)
+    run_stream(spark, tables_of(raised, own.warehouse), own)
     came = (3, 30, 60, 60, 40, 100)
     assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, *came)
     changes = {(row["window_end"], row["change"]) for row in named_rows(tables.corrections)}
@@ -170,7 +186,7 @@ def test_a_run_in_dagster_ends_for_a_correction_and_fails_for_a_killed_one(
     source = {"format": "delta", "path": "table"}
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
     add_rows(tmp_path / "table", [("a", 3, 1)])
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     corrections = tables_of(pipeline, own.warehouse).of("sums").corrections
     arrival_log = tables_of(pipeline, own.warehouse).arrival_log
     day = max(row.arrival_unit for row in read_log(spark, arrival_log))
@@ -187,7 +203,7 @@ def test_a_run_in_dagster_ends_for_a_correction_and_fails_for_a_killed_one(
     # Also where the correction is for another definition, which some tables follow already.
     changed, _ = declared_pipeline(tmp_path, settings, source, {**SLIDING, "grace": "900 ms"})
     with pytest.raises(CorrectionUnfinishedError):
-        run_stream(spark, changed, own)
+        run_stream(spark, tables_of(changed, own.warehouse), own)
 
 
 def test_a_run_in_dagster_ends_where_its_tables_were_redefined(
@@ -204,6 +220,8 @@ def test_a_run_in_dagster_ends_where_its_tables_were_redefined(
         final_windows.set_properties(spark, {"windows_pipeline.digest": "another"})
 
     said: list[str] = []
-    assert not follow_source(spark, pipeline, own, None, redefine, said.append)
+    assert not follow_source(
+        spark, tables_of(pipeline, own.warehouse), own, None, redefine, said.append
+    )
     (reason,) = said
     assert "has given the table another definition since" in reason

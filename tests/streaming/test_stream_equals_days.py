@@ -118,7 +118,7 @@ def test_a_stream_of_files_that_is_killed_between_tables_equals_a_run(
     def end(_result: BatchResult) -> None:
         raise KilledError
 
-    of_pipeline = (spark, project.pipeline, project.settings)
+    of_pipeline = (spark, project.source, project.settings)
     with noted_ranges() as ranges:
         for table, when in KILLS:
             run_until_killed(
@@ -235,7 +235,7 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING, start, hops=quiet)
     first, second = [("a", 3, 1), ("a", 7, 2)], [("a", 30, 5), (None, 31, 0)]
     add_rows(tmp_path / "table", first)
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     add_rows(tmp_path / "table", second)
     # In Dagster, which runs every check.
     ran = run_in_dagster(own)
@@ -281,20 +281,20 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
 
     DeltaTable(tmp_path / "table").delete("ms = 3")
     with pytest.raises(StreamingQueryException) as stopped:
-        run_stream(spark, pipeline, own)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own)
     assert "keeps its columns and its rows" in str(explained(stopped.value))
 
     # A rebuild that was stopped after it replaced a table.
     tables.alerts.set_properties(spark, {"windows_pipeline.rebuilding": "replaced"})
     with pytest.raises(StreamBehindError, match="sums/alerts lacks what came before"):
-        run_stream(spark, pipeline, own)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own)
     tables.alerts.mark_rebuilt(spark)
 
     (Path(own.warehouse) / "numbers" / "_stream").rename(tmp_path / "gone")
     with pytest.raises(
         StreamBehindError, match="holds no checkpoint of that stream; put the checkpoint back"
     ):
-        run_stream(spark, pipeline, own)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own)
     assert tables.final_windows.read(spark).count() == 3
 
 
@@ -305,7 +305,8 @@ def test_a_new_definition_is_filled_before_the_stream_goes_on(
     """Rules A5, H1: no record is silently in no window of it, nor in any table again."""
     source = {"format": "delta", "path": "table"}
     add_rows(tmp_path / "table", [("a", 3, 1), ("a", 30, 5)])
-    run_stream(spark, *declared_pipeline(tmp_path, settings, source, SLIDING))
+    pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     later = {**SLIDING, "time_difference": "27 ms", "aggregates": {"total": "sum(whole)"}}
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING, later=later)
     # Rows that are added later come later, within a micro-batch, too.
@@ -313,14 +314,21 @@ def test_a_new_definition_is_filled_before_the_stream_goes_on(
     add_rows(tmp_path / "table", [("a", 40, 7)])
     for _ in range(2):
         with pytest.raises(StreamBehindError, match="numbers/later/keyed_windows lacks what came"):
-            run_stream(spark, pipeline, own)
-    filled = [name for name, result in rebuild(spark, pipeline, own) if result.published]
+            run_stream(spark, tables_of(pipeline, own.warehouse), own)
+    filled = [
+        name
+        for name, result in rebuild(spark, tables_of(pipeline, own.warehouse), own)
+        if result.published
+    ]
     assert filled == [
         f"numbers/later/{step}" for step in ("keyed_windows", "final_windows", "alerts")
     ]
     # After a rebuild of all later steps, the stream waits for no table.
-    assert all(result.published for _, result in rebuild(spark, pipeline, own, "final_windows"))
-    run_stream(spark, pipeline, own)
+    assert all(
+        result.published
+        for _, result in rebuild(spark, tables_of(pipeline, own.warehouse), own, "final_windows")
+    )
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     for name, ends in (("later", [3, 30, 31]), ("sums", [3, 30])):
         final = tables_of(pipeline, own.warehouse).of(name).final_windows.read(spark)
         assert sorted(row[0] for row in final.select(F.unix_millis("window_end")).collect()) == ends
@@ -334,34 +342,38 @@ def test_a_new_definition_is_filled_before_the_stream_goes_on(
     # If a rebuild begins while the stream runs, the next micro-batch is refused.
     add_rows(tmp_path / "table", [("a", 90, 2)])
     with pytest.raises(StreamBehindError, match="sums/final_windows lacks what came before"):
-        run_stream(spark, pipeline, own, every="0 seconds", on_batch=rebuilding)
+        run_stream(
+            spark, tables_of(pipeline, own.warehouse), own, every="0 seconds", on_batch=rebuilding
+        )
 
     # The rebuild was stopped before it replaced a table, so the micro-batch comes first.
     with pytest.raises(BatchUnfinishedError, match="micro-batch 3 "):
-        next(rebuild(spark, pipeline, own))
-    run_stream(spark, pipeline, own)
+        next(rebuild(spark, tables_of(pipeline, own.warehouse), own))
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     a_rebuild_and_a_micro_batch_see_each_other(spark, pipeline, own)
     # No table is added while a micro-batch is unfinished.
     add_rows(tmp_path / "table", [("a", 140, 2)])
-    run_until_killed(spark, pipeline, own, "raw_events", "after")
+    run_until_killed(spark, tables_of(pipeline, own.warehouse), own, "raw_events", "after")
     newer, _ = declared_pipeline(
         tmp_path, settings, source, SLIDING, later=later, newer=deepcopy(later)
     )
     with pytest.raises(StreamBehindError, match=r"numbers/newer/\w+ is new, .* micro-batch 5 "):
-        run_stream(spark, newer, own)
-    run_stream(spark, pipeline, own)
+        run_stream(spark, tables_of(newer, own.warehouse), own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     for table in tables_of(pipeline, own.warehouse).written:
         shutil.rmtree(table.location)
     add_rows(tmp_path / "table", [("a", 92, 2)])
     with pytest.raises(StreamBehindError, match="have no micro-batch, the checkpoint ends with 5"):
-        run_stream(spark, pipeline, own)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own)
 
 
 def a_rebuild_and_a_micro_batch_see_each_other(
     spark: SparkSession, pipeline: Pipeline, own: Settings
 ) -> None:
     """Rules E1, H1: a micro-batch that a rebuild has refused comes after the rebuild."""
-    stream = prepared_stream(spark, pipeline, own)  # before the rebuild begins
+    stream = prepared_stream(
+        spark, tables_of(pipeline, own.warehouse), own
+    )  # before the rebuild begins
 
     def comes_meanwhile(said: str) -> None:
         if "later/final_windows" in said:
@@ -371,10 +383,12 @@ def a_rebuild_and_a_micro_batch_see_each_other(
 
     assert all(
         result.published
-        for _, result in rebuild(spark, pipeline, own, "final_windows", comes_meanwhile)
+        for _, result in rebuild(
+            spark, tables_of(pipeline, own.warehouse), own, "final_windows", comes_meanwhile
+        )
     )
     results: list[BatchResult] = []
-    run_stream(spark, pipeline, own, on_batch=results.append)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own, on_batch=results.append)
     assert [(result.batch, result.accepted) for result in results] == [(4, 1)]
 
 
@@ -441,16 +455,16 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
     land(tmp_path, "2926-11-02/far_ahead.jsonl", ("a", 6, 1), written_at=now)
     land(tmp_path, "2026-11-02/hour=05/deeper.jsonl", ("a", 6, 1), written_at=now)
     land(tmp_path, "2026-11-02/x/2026-11-02/deeper.jsonl", ("a", 6, 1), written_at=now)
-    run_stream(spark, pipeline, noting, on_batch=results.append)
+    run_stream(spark, tables_of(pipeline, noting.warehouse), noting, on_batch=results.append)
     # A copied file keeps its time, here older than a week, Spark's default for files to skip.
     land(tmp_path, "2026-11-01/b.jsonl", ("a", 9, 2), ("a", 30, 4), written_at=now - 8 * 86_400)
-    run_stream(spark, pipeline, noting, on_batch=results.append)
+    run_stream(spark, tables_of(pipeline, noting.warehouse), noting, on_batch=results.append)
     assert [(one.batch, one.accepted, one.passed_over) for one in results] == [(0, 1, 7), (1, 2, 0)]
     # Spark's settings depend on all records that are read, those of earlier micro-batches too.
     assert noting.asked == [1, 3]
     # A file of a known name is not read again.
     land(tmp_path, "2026-11-02/a.jsonl", ("a", 4, 1), written_at=now + 1)
-    run_stream(spark, pipeline, own, on_batch=results.append)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own, on_batch=results.append)
     assert len(results) == 2
     # Files of a micro-batch come in order of writing, also when clocks repeat an hour.
     summer = round(datetime(2025, 10, 26, 0, 30, tzinfo=UTC).timestamp())
@@ -460,7 +474,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("TZ", "Europe/Berlin")
         time.tzset()
-        run_stream(spark, pipeline, own, on_batch=results.append)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own, on_batch=results.append)
     time.tzset()
     tables = tables_of(pipeline, own.warehouse)
     raw = tables.raw_events.read(spark).select(
@@ -495,6 +509,6 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
     with pytest.raises(FedByStreamError, match="numbers: a stream fills its tables"):
         run_job(RawEventsJob(tables_of(pipeline, own.warehouse), own), spark, [day(1)])
     with pytest.raises(ValueError, match="its source can't be read by days again"):
-        next(rebuild(spark, pipeline, own, "raw_events"))
+        next(rebuild(spark, tables_of(pipeline, own.warehouse), own, "raw_events"))
     definitions = build_definitions(own)
     assert definitions.resolve_schedule_def("numbers_stream").cron_schedule == "*/10 * * * *"

@@ -113,14 +113,16 @@ def test_a_topic_of_several_partitions_is_the_oracles(
 
     send(0)
     for kill in (("raw_events", "after"), ("firings", "before")):
-        run_until_killed(spark, pipeline, own, *kill)
-    run_stream(spark, pipeline, own)
+        run_until_killed(spark, tables_of(pipeline, own.warehouse), own, *kill)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     # The other arrival units come while it runs; it is killed before Spark notes the last
     # micro-batch.
     send(1)
     with pytest.raises(KilledError):
-        run_stream(spark, pipeline, own, every="0 seconds", on_batch=goes_on)
-    run_stream(spark, pipeline, own)
+        run_stream(
+            spark, tables_of(pipeline, own.warehouse), own, every="0 seconds", on_batch=goes_on
+        )
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
 
     tables = tables_of(pipeline, own.warehouse).of("sums")
     found = tables.final_windows.read(spark).select(
@@ -262,16 +264,16 @@ def test_a_stopped_broker_and_expired_offsets_are_errors(
     broker.create_topic("lost", 1)
     pipeline, own = of_topic(tmp_path, settings, broker, "lost")
     broker.send("lost", [*numbered(1, 2), (0, None, "no JSON", 0)])
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     # No double has these digits (rule G2).
     amount = Decimal("12345678901234567.890")
     broker.send("lost", [(0, None, f'{{"k": "a", "ms": 4, "whole": 1, "amount": {amount}}}', 0)])
     broker.stop()
     with pytest.raises(Py4JJavaError) as stopped:
-        run_stream(spark, pipeline, own)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own)
     assert "topic lost" in str(explained(stopped.value))
     broker.start()
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     assert accepted(spark, pipeline, own) == [(0, 1), (1, 2), (3, 4)]
     tables = tables_of(pipeline, own.warehouse)
     assert {row["amount"] for row in named_rows(tables.raw_events)} == {None, amount}
@@ -281,7 +283,7 @@ def test_a_stopped_broker_and_expired_offsets_are_errors(
     broker.send("lost", numbered(5, 7))
     broker.delete_records("lost", 0, 6)
     with pytest.raises(Exception, match="Some data may have been lost") as expired:
-        run_stream(spark, pipeline, own)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own)
     assert "Could not read records in offset [4, 7)" in str(explained(expired.value))
 
 
@@ -299,9 +301,9 @@ def test_holes_of_a_compacted_topic_are_lost_records_until_they_are_allowed(
     pipeline, own = of_topic(tmp_path, settings, broker, "holes")
     # Left of abaac z: b at 1, a at 3, c at 4, z at 5.
     with pytest.raises(KafkaDataLostError, match="records are missing, 1 of the offsets 2 to 5"):
-        run_stream(spark, pipeline, own)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own)
     pipeline, own = of_topic(tmp_path, settings, broker, "holes", holes="allowed")
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     assert accepted(spark, pipeline, own) == [(ms, ms) for ms in (1, 3, 4, 5)]
 
 
@@ -320,9 +322,9 @@ def test_a_topic_that_is_created_again_is_reported_while_it_is_read_and_after(
         broker.send("renewed", numbered(100, 109))
 
     with pytest.raises(KafkaDataLostError, match=r"was deleted; .* has 0 to 9 of partition 0"):
-        run_stream(spark, pipeline, own, on_batch=made_again)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own, on_batch=made_again)
     with pytest.raises(KafkaDataLostError, match="which was deleted"):
-        run_stream(spark, pipeline, own)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own)
     assert accepted(spark, pipeline, own) == [(0, 0), (1, 1), (2, 2)]
 
 
@@ -355,7 +357,7 @@ def test_columns_in_the_long_form_of_a_topic(
         patched.setenv("WP_TEST_TOPIC", "nested")
         patched.setenv("WP_TEST_PROTOCOL", "PLAINTEXT")
         pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
-        run_stream(spark, pipeline, own)
+        run_stream(spark, tables_of(pipeline, own.warehouse), own)
     tables = tables_of(pipeline, own.warehouse)
     (row,) = named_rows(tables.raw_events)
     assert (row["key"], row["card"], row["whole"]) == ("card-1", 1, 900_000_000_000_000_000)

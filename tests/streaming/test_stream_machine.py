@@ -201,9 +201,7 @@ class StreamMachine(RuleBasedStateMachine):
             self.arrive(more)
 
         with suppress(KilledError):
-            run_stream(
-                self.spark, self.pipeline, self.settings, every="0 seconds", on_batch=goes_on
-            )
+            run_stream(self.spark, self.tables, self.settings, every="0 seconds", on_batch=goes_on)
 
     @precondition(lambda self: not self.waits)
     @rule(which=st.lists(st.booleans(), min_size=8, max_size=8))
@@ -276,7 +274,7 @@ class StreamMachine(RuleBasedStateMachine):
         os.utime(file, (self.files, self.files))
 
     def _run(self, append: Append = Table.append) -> None:
-        run_stream(self.spark, self.pipeline, self.settings, append=append)
+        run_stream(self.spark, self.tables, self.settings, append=append)
         self.waits = False
 
     def _arrival_units(self) -> list[date]:

@@ -148,7 +148,7 @@ def test_a_killed_process_has_its_records_once(
         whole, settings, SOURCE, {**SLIDING, "alerts": ALERTS}
     )
     land(whole, 0)
-    run_stream(spark, pipeline, own_of_whole)
+    run_stream(spark, tables_of(pipeline, own_of_whole.warehouse), own_of_whole)
     land(whole, 1)
     shutil.copy(killed / "settings.yaml", whole)
     monkeypatch.chdir(whole)

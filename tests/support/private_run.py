@@ -27,6 +27,7 @@ from tests.support.streams import SLIDING, as_json, declared_pipeline
 from windows_pipeline.compat.kafka_admin import NoConnectorError
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import SETTINGS_VARIABLE, Settings, load_settings
+from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.streaming import run_stream
 
 CANARY_VARIABLE = "WINDOWS_PIPELINE_CANARY"
@@ -129,7 +130,7 @@ def stream_of_files(folder: Path, settings: Settings) -> None:
     (landed / "numbers.jsonl").write_text(as_json("a", _MS, 1))
     source = {"path": "landed", "format": "jsonl", "stream": True}
     pipeline, settings = declared_pipeline(folder, settings, source, SLIDING)
-    run_stream(start_session(settings), pipeline, settings)
+    run_stream(start_session(settings), tables_of(pipeline, settings.warehouse), settings)
 
 
 def stream_of_a_topic(folder: Path, settings: Settings) -> None:
@@ -140,7 +141,7 @@ def stream_of_a_topic(folder: Path, settings: Settings) -> None:
     source = {"format": "kafka", "kafka": topic}
     pipeline, settings = declared_pipeline(folder, settings, source, SLIDING)
     try:
-        run_stream(start_session(settings), pipeline, settings)
+        run_stream(start_session(settings), tables_of(pipeline, settings.warehouse), settings)
     except NoConnectorError:
         traceback.print_exc()
     else:

@@ -27,6 +27,7 @@ from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.streaming import run_stream
 from windows_pipeline.streaming.windows import Append
 
@@ -95,7 +96,7 @@ def killed_at(table: str, when: str) -> Append:
 
 def run_until_killed(
     spark: SparkSession,
-    pipeline: Pipeline,
+    tables: PipelineTables,
     settings: Settings,
     table: str,
     when: str,
@@ -103,7 +104,7 @@ def run_until_killed(
 ) -> None:
     """Runs a stream, and requires that it is killed at an append to a table."""
     with pytest.raises(KilledError):
-        run_stream(spark, pipeline, settings, append=killed_at(table, when), **options)
+        run_stream(spark, tables, settings, append=killed_at(table, when), **options)
 
 
 def writer_of(table: Table, version: int) -> str:

@@ -143,7 +143,7 @@ def test_keys_of_any_kind_are_shown(tmp_path: Path, declared: str, key: object, 
     page = Page(report_page(read, datetime(2026, 11, 27, tzinfo=UTC)))
     assert f"{shown} · disruption" in page.text
     assert f"> 60{shown}2013-01-01 12:00:00" in page.text
-    drawn = alert_plot(pipeline, "hourly", str(tmp_path / "warehouse"))
+    drawn = alert_plot(specs_of(pipeline, str(tmp_path / "warehouse")), "hourly")
     drawing = base64.b64decode(drawn(DAYS[1]).partition("base64,")[2][:-1])
     assert f"{shown} · avg_dep_delay · disruption" in "".join(ET.XML(drawing).itertext())
 

@@ -82,10 +82,11 @@ def with_tables(name: str) -> tuple[Settings, Pipeline]:
     from windows_pipeline.storage.files.damage import LOG_FOLDER
 
     settings, pipeline = declared(name)
-    folders = [table.location for table in specs_of(pipeline, settings.warehouse).written]
+    tables = specs_of(pipeline, settings.warehouse)
+    folders = [table.location for table in tables.written]
     is_local = settings.warehouse.startswith("/")
     if is_local and not any(Path(folder, LOG_FOLDER).is_dir() for folder in folders):
-        raise NoTableError(specs_of(pipeline, settings.warehouse).arrival_log)
+        raise NoTableError(tables.arrival_log)
     return settings, pipeline
 
 

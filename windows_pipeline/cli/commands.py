@@ -93,19 +93,20 @@ def rebuild(
     from windows_pipeline.cli.jobs.recorders import recording
     from windows_pipeline.cli.terminal.printed import print_jobs
     from windows_pipeline.jobs.days.chain import rebuild as rebuilt
+    from windows_pipeline.storage.tables import tables_of
     from windows_pipeline.storage.writer_lock import writing
 
     with writing(found, settings.warehouse):
-        spark = session(context, settings)
+        spark, tables = session(context, settings), tables_of(found, settings.warehouse)
         status.update(f"{pipeline}: looking for tables that follow an old definition")
-        with recording(context, found, settings, spark) as done:
+        with recording(context, tables, settings, spark) as done:
 
             def report(text: str) -> None:
                 done.begin()
                 status.update(text)
                 CONSOLE.print(text)
 
-            results = rebuilt(spark, found, settings, from_step, report)
+            results = rebuilt(spark, tables, settings, from_step, report)
             again = f"windows-pipeline rebuild {pipeline}"
             print_jobs(results, found, lambda _: again, done.jobs)
         if not done.jobs:

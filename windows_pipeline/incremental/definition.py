@@ -40,7 +40,7 @@ from windows_pipeline.incremental.windows import arrival_unit_windows
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.instants import ms_to_timestamp, with_instants
-from windows_pipeline.storage.tables import WindowTables, tables_of
+from windows_pipeline.storage.tables import WindowTables
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import PipelineWindows
 
@@ -67,14 +67,22 @@ class Definition:
     """A window definition of a pipeline.
 
     Attributes:
-        pipeline: The pipeline.
-        name: The definition's name.
+        tables: The tables of the definition.
         base_tuning: How records are cut into shards, by the settings.
     """
 
-    pipeline: Pipeline
-    name: str
+    tables: WindowTables
     base_tuning: Tuning = TUNING
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline."""
+        return self.tables.pipeline
+
+    @property
+    def name(self) -> str:
+        """The definition's name."""
+        return self.tables.windows_name
 
     @property
     def windows(self) -> Windows:
@@ -110,14 +118,9 @@ class Definition:
         return self.windows.result_columns(self.pipeline.source)
 
     @cached_property
-    def _tables(self) -> WindowTables:
-        """The tables, for their columns alone, wherever they lie."""
-        return tables_of(self.pipeline, "").of(self.name)
-
-    @cached_property
     def final_columns(self) -> list[str]:
         """The columns of final windows, without `arrival_unit`."""
-        names = self._tables.final_windows.schema.names
+        names = self.tables.final_windows.schema.names
         return [name for name in names if name != "arrival_unit"]
 
     @cached_property
@@ -200,7 +203,7 @@ class Definition:
         Args:
             computed: The windows, with `closed` and `failed`.
         """
-        schema = self._tables.failed_windows.schema
+        schema = self.tables.failed_windows.schema
         messages = self.windows.failure_messages(self.result_columns)
         if not messages:
             return small_frame(computed.sparkSession, [], schema)

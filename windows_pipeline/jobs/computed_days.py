@@ -79,7 +79,7 @@ def dependent_days(
         for day in later:
             if len({str(arrivals.timeline.arrival_unit(day)) for arrivals in before_and_after}) > 1:
                 found.add(day)
-        records = Definition(pipeline, name).records(raw_events)
+        records = Definition(tables.of(name)).records(raw_events)
         for arrivals in before_and_after:
             found |= _readers(arrivals, records, later, changed)
     return found

@@ -33,6 +33,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files
 from windows_pipeline.storage.gathered import gather
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import PipelineTables
 
 _KEEPS_PLANS: ContextVar[bool] = ContextVar("_KEEPS_PLANS", default=True)
 """Whether cached rows of this thread's run keep the plan that made them."""
@@ -162,6 +163,11 @@ class JobResult:
 
 class Job(Protocol):
     """A job that fills the tables of one step of the chain."""
+
+    @property
+    def of_pipeline(self) -> PipelineTables:
+        """The tables of the pipeline."""
+        ...
 
     @property
     def settings(self) -> Settings:

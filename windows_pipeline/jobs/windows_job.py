@@ -53,7 +53,7 @@ class WindowsJob:
     @cached_property
     def definition(self) -> Definition:
         """The definition, which computes the rows."""
-        return Definition(self.pipeline, self.windows_name, self.settings.tuning)
+        return Definition(self.window_tables, self.settings.tuning)
 
     @property
     def window_tables(self) -> WindowTables:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 
-from windows_pipeline.config import Pipeline
 from windows_pipeline.plots.bars import lateness, records_a_window
 from windows_pipeline.plots.svg import picture
 from windows_pipeline.plots.windows import MOST_STRIPS, windows_over_time
@@ -16,23 +15,22 @@ from windows_pipeline.query.tables.local import LocalTable
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import by_grace, caught_text, read_lateness, read_sizes
 from windows_pipeline.report.strips import strip_of_day
-from windows_pipeline.storage.catalog import specs_of
+from windows_pipeline.storage.catalog import PipelineSpecs, TableSpec, WindowTables
 
 Drawn = Callable[[date], str]
 """Draws the plot of a day; raises UnreadableTableError where a table can't be read."""
 
 
-def lateness_plot(pipeline: Pipeline, warehouse: str) -> Drawn:
+def lateness_plot(tables: PipelineSpecs) -> Drawn:
     """How late the records of a day came, with each definition's grace.
 
     Args:
-        pipeline: The pipeline.
-        warehouse: The folder of all tables.
+        tables: The tables of the pipeline.
 
     Raises:
         UnreadableTableError: A table can't be read.
     """
-    tables = specs_of(pipeline, warehouse)
+    pipeline = tables.pipeline
     raw = LocalTable(tables.raw_events)
     times = RecordTimes(pipeline, log_parts(tables.arrival_log), 0)
 
@@ -44,20 +42,19 @@ def lateness_plot(pipeline: Pipeline, warehouse: str) -> Drawn:
     return drawn
 
 
-def size_plot(pipeline: Pipeline, windows_name: str, warehouse: str) -> Drawn:
+def size_plot(tables: WindowTables[TableSpec]) -> Drawn:
     """How many of the windows that a day closed have how many records; see `lateness_plot`."""
-    final = LocalTable(specs_of(pipeline, warehouse).of(windows_name).final_windows)
+    final = LocalTable(tables.final_windows)
     return lambda day: picture(records_a_window(read_sizes(final, day)), "records")
 
 
-def alert_plot(pipeline: Pipeline, windows_name: str, warehouse: str) -> Drawn:
+def alert_plot(of_pipeline: PipelineSpecs, windows_name: str) -> Drawn:
     """The windows that a day closed, of the eight worst pairs of a key and a rule that alerts.
 
     See `lateness_plot`.
     """
-    windows = pipeline.windows[windows_name]
-    numbers = numeric_columns(pipeline, windows)
-    of_pipeline = specs_of(pipeline, warehouse)
+    windows = of_pipeline.pipeline.windows[windows_name]
+    numbers = numeric_columns(of_pipeline.pipeline, windows)
     tables = of_pipeline.of(windows_name)
     episodes, alerts, final = map(
         LocalTable, (tables.episodes, tables.alerts, tables.final_windows)

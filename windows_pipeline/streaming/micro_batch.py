@@ -245,7 +245,7 @@ class MicroBatch:
     ) -> dict[str, BatchWindows]:
         return {
             name: BatchWindows(
-                Definition(self.pipeline, name, self.settings.tuning),
+                Definition(self.of_pipeline.of(name), self.settings.tuning),
                 self.of_pipeline,
                 self.of_pipeline.of(name),
                 self.number,

@@ -28,7 +28,7 @@ from windows_pipeline.sources.landing import landing_of
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.files.damage import PUT_BACK
 from windows_pipeline.storage.table import Table, noted
-from windows_pipeline.storage.tables import PipelineTables, tables_of
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.streaming.checkpoint import StreamBehindError, lacking
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landing
@@ -122,7 +122,7 @@ class Stream:
 
 def prepared_stream(
     spark: SparkSession,
-    pipeline: Pipeline,
+    tables: PipelineTables,
     settings: Settings,
     tuning: IngestTuning = INGEST_TUNING,
 ) -> Stream:
@@ -130,8 +130,8 @@ def prepared_stream(
 
     Args:
         spark: A classic session, in time zone UTC.
-        pipeline: The pipeline.
-        settings: Where tables and landed files lie.
+        tables: The tables of the pipeline.
+        settings: Where landed files lie.
         tuning: How many records a task takes.
 
     Raises:
@@ -141,7 +141,6 @@ def prepared_stream(
         StreamBehindError: The checkpoint lacks micro-batches that the tables have,
             or a table lacks rows that others have.
     """
-    tables = tables_of(pipeline, settings.warehouse)
     _require_whole(spark, tables)
     # First, as a correction that was killed may have changed the definition of some tables.
     _refuse_while_correcting(spark, tables, settings)
@@ -151,7 +150,7 @@ def prepared_stream(
 
 def run_stream(
     spark: SparkSession,
-    pipeline: Pipeline,
+    tables: PipelineTables,
     settings: Settings,
     *,
     every: str | None = None,
@@ -166,8 +165,8 @@ def run_stream(
 
     Args:
         spark: A classic session, in time zone UTC.
-        pipeline: The pipeline.
-        settings: Where tables and landed files lie.
+        tables: The tables of the pipeline.
+        settings: Where landed files lie.
         every: How often to look for more records, such as '10 seconds'; until the stream is
             interrupted. None to end when all records that are there now are ingested.
         on_batch: Called with the result of each micro-batch.
@@ -187,7 +186,7 @@ def run_stream(
         Exception: Any other error of Spark, of a micro-batch, or of `on_batch`; a note names
             source and checkpoint.
     """
-    stream = prepared_stream(spark, pipeline, settings, tuning)
+    stream = prepared_stream(spark, tables, settings, tuning)
     stream.run(every=every, on_batch=on_batch, append=append)
 
 

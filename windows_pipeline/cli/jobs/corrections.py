@@ -16,6 +16,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction.run import CorrectionResult, correct, plan_corrections
 from windows_pipeline.jobs.days.runs import changed_since
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import tables_of
 
 
 def correct_published(
@@ -30,17 +31,18 @@ def correct_published(
 ) -> None:
     """Corrects the results of some days, of one definition or all; status 1 if a check failed."""
     spark = session(context, settings)
+    tables = tables_of(pipeline, settings.warehouse, grace_may_differ=True)
     status.update(f"{pipeline.name}: looking for what to correct")
     # All can be corrected, or none is.
-    names = plan_corrections(spark, pipeline, settings, first, last, cause, windows_name)
-    for text in changed_since(spark, pipeline, settings, first, last):
+    names = plan_corrections(spark, tables, settings, first, last, cause, windows_name)
+    for text in changed_since(spark, tables, settings, first, last):
         say("warning", text)
     failed: list[str] = []
-    with recording(context, pipeline, settings, spark) as noted:
+    with recording(context, tables, settings, spark) as noted:
         noted.begin()
         for name in names:
             done = correct(
-                spark, pipeline, name, settings, first, last, cause, CONSOLE.print,
+                spark, tables, name, settings, first, last, cause, CONSOLE.print,
                 begin=lambda table: status.update(f"{table}: recomputing"),
             )  # fmt: skip
             noted.corrections.append((name, done, cause))

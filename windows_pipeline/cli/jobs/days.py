@@ -123,18 +123,18 @@ def run_landed(
     status.update(f"{pipeline.name}: looking for days to run")
     refused: set[str] = set()
     bad: list[BadFileError] = []
-    with recording(context, pipeline, settings, spark) as done:
+    with recording(context, tables, settings, spark) as done:
         if between:
             runs = [DaysToRun(between, of_all(pipeline, set(between)))]
         else:
-            runs = runs_to_do(spark, pipeline, settings)
+            runs = runs_to_do(spark, tables, settings)
         if runs:
             done.begin()
         for number, days in enumerate(runs, 1):
             CONSOLE.print(f"{pipeline.name}: {days_text(days.days)}")
             of_run = f"{days_text(days.days)}; run {number} of {len(runs)}"
             results = run_days(
-                spark, pipeline, settings, days, CONSOLE.print,
+                spark, tables, settings, days, CONSOLE.print,
                 begin=partial(_show_job, status, of_run), found_bad=bad.append,
             )  # fmt: skip
             followed = _noting_refused(results, refused)

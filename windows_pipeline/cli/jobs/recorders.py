@@ -1,9 +1,10 @@
 """Records in other services what a command does: in Dagster, if it is installed.
 
-An entry point of the group `windows_pipeline.recorders` is a class that takes the pipeline, the
-settings and the command, so that commands need not import Dagster. Its method `begin` is called
-once the command has work to do, and `end` with the Spark session and the fields of `Done` by name.
-The entry point's name is that of the package it needs, without which it is left out.
+An entry point of the group `windows_pipeline.recorders` is a class that takes the pipeline's
+tables, the settings and the command, so that commands need not import Dagster. Its method `begin`
+is called once the command has work to do, and `end` with the Spark session and the fields of
+`Done` by name. The entry point's name is that of the package it needs, without which it is left
+out.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.cli.failures import failure_text
 from windows_pipeline.cli.session import command_text
 from windows_pipeline.cli.terminal.printed import say
-from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.streaming import BatchResult
 
 
@@ -52,10 +53,10 @@ class Done:
 class Recording(Done):
     """What a command did so far, and the services that show it."""
 
-    def __init__(self, pipeline: Pipeline, settings: Settings, command: str) -> None:
+    def __init__(self, tables: PipelineTables, settings: Settings, command: str) -> None:
         """Takes what each service gets at the beginning."""
         super().__init__()
-        self._of = (pipeline, settings, command)
+        self._of = (tables, settings, command)
         self._recorders: dict[str, Any] | None = None
 
     def begin(self) -> None:
@@ -87,13 +88,13 @@ class Recording(Done):
 
 @contextmanager
 def recording(
-    context: typer.Context, pipeline: Pipeline, settings: Settings, spark: SparkSession
+    context: typer.Context, tables: PipelineTables, settings: Settings, spark: SparkSession
 ) -> Iterator[Recording]:
     """Records at the end of the block what the block notes, and the error that ends it.
 
     If a service fails, the command only warns, because the tables hold the results.
     """
-    done = Recording(pipeline, settings, command_text(context))
+    done = Recording(tables, settings, command_text(context))
     try:
         yield done
     except typer.Exit:

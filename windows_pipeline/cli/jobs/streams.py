@@ -22,7 +22,7 @@ from windows_pipeline.jobs.days.chain import checked_days, skipped
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import bad_file_in
 from windows_pipeline.sources.landing import landing_of
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables, tables_of
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.text.counts import counted
 
@@ -36,7 +36,7 @@ def follow(
 ) -> None:
     """Runs a pipeline's stream: once, or until interrupted if `every` is a duration."""
     pipeline.source.require_variables()
-    spark = session(context, settings)
+    spark, tables = session(context, settings), tables_of(pipeline, settings.warehouse)
     if pipeline.source.is_landed:
         print_skipped(
             pipeline.name, skipped(pipeline, landing_of(pipeline.source, settings.landing))
@@ -51,7 +51,7 @@ def follow(
             done.begin()
             ended.append(result)
         else:
-            with recording(context, pipeline, settings, spark) as at_once:
+            with recording(context, tables, settings, spark) as at_once:
                 at_once.batches.append(result)
             invocation(context).log.cut()
         status.update(
@@ -59,29 +59,29 @@ def follow(
             f"with {counted(batches.accepted, 'record')}; looking for more"
         )
 
-    with recording(context, pipeline, settings, spark) as done:
+    with recording(context, tables, settings, spark) as done:
         try:
-            run_stream(spark, pipeline, settings, every=every, on_batch=add)
+            run_stream(spark, tables, settings, every=every, on_batch=add)
             if not batches.number:
                 CONSOLE.print(f"{pipeline.name}: nothing new has come")
         except Exception as error:
             bad = bad_file_in(error)
             if bad is None:
                 raise
-            _check(status, settings, pipeline, spark, ended, done)
+            _check(status, settings, tables, spark, ended, done)
             print_bad_files_of_stream(pipeline.name, bad)
             done.failure = str(bad)
             raise FailedExit(3, done.failure) from None
         except KeyboardInterrupt:
             CONSOLE.print(f"stopped; to resume: windows-pipeline stream {pipeline.name}")
-        failed = _check(status, settings, pipeline, spark, ended, done)
+        failed = _check(status, settings, tables, spark, ended, done)
     end_failed([*failed, *batches.wrong])
 
 
 def _check(
     status: Status,
     settings: Settings,
-    pipeline: Pipeline,
+    tables: PipelineTables,
     spark: SparkSession,
     batches: list[BatchResult],
     done: Recording,
@@ -94,10 +94,10 @@ def _check(
     days = sorted({day for batch in batches for day in batch.arrival_units})
     if not days:
         return []
-    status.update(f"{pipeline.name}: checking {counted(len(days), 'day')}")
-    checked = list(checked_days(spark, tables_of(pipeline, settings.warehouse), settings, days))
+    status.update(f"{tables.pipeline.name}: checking {counted(len(days), 'day')}")
+    checked = list(checked_days(spark, tables, settings, days))
     failed = [(name, found) for name, results in checked for found in results if not found.passed]
     print_checks(failed)
-    print_published(pipeline, failed)
+    print_published(tables.pipeline, failed)
     done.batches, done.checked = batches, checked
     return failed_rules(failed)

@@ -54,8 +54,8 @@ def try_rule(
     """
     windows = pipeline.windows[windows_name].model_copy(update={"alerts": {"tried": rule}})
     tried = pipeline.model_copy(update={"windows": {**pipeline.windows, windows_name: windows}})
-    definition = Definition(tried, windows_name)
     tables = tables_of(tried, settings.warehouse).of(windows_name)
+    definition = Definition(tables)
     spark = session(context, settings)
     tables.final_windows.require(spark)
     first, last = days

@@ -9,13 +9,11 @@ import dagster as dg
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.metadata import ExtraMetadata, Metadata
 from windows_pipeline.dagster.assets.plots import alert_plots
 from windows_pipeline.incremental.early_warnings import as_they_stand
-from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables
 
 _WARNINGS_SHOWN = 50
 _WARNING = (
@@ -24,13 +22,13 @@ _WARNING = (
 )
 
 
-def plot_and_warnings(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
+def plot_and_warnings(tables: PipelineTables, windows_name: str) -> ExtraMetadata:
     """A function that plots each day's alerts and, with a trigger, lists the days' early warnings.
 
     The warnings of all days stand with the last one.
     """
-    plots = alert_plots(pipeline, windows_name, settings)
-    warnings = tables_of(pipeline, settings.warehouse).of(windows_name).early_warnings
+    plots = alert_plots(tables, windows_name)
+    warnings = tables.of(windows_name).early_warnings
 
     def made(spark: SparkSession, days: Sequence[date]) -> Mapping[date, Metadata]:
         found = dict(plots(spark, days))

@@ -14,7 +14,7 @@ from windows_pipeline.dagster.assets.metadata import column_schema
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.report.words import definition_rows
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.text.markdown import code, plain, table
 
 _DIGITS = 12
@@ -104,9 +104,7 @@ def source_spec(pipeline: Pipeline) -> dg.AssetSpec:
     )
 
 
-def column_lineage(
-    pipeline: Pipeline, stored: Table, warehouse: str
-) -> dict[str, dg.MetadataValue]:
+def column_lineage(tables: PipelineTables, stored: Table) -> dict[str, dg.MetadataValue]:
     """The columns of raw_events from which a window table's columns are computed.
 
     Returns:
@@ -114,11 +112,11 @@ def column_lineage(
     """
     if _windows_name(stored) is None:
         return {}
-    raw = asset_key(tables_of(pipeline, warehouse).raw_events)
+    raw = asset_key(tables.raw_events)
     lineage = dg.TableColumnLineage(
         {
             column: [dg.TableColumnDep(raw, name) for name in names]
-            for column, names in _made_of(pipeline, stored).items()
+            for column, names in _made_of(tables.pipeline, stored).items()
         }
     )
     return {"dagster/column_lineage": dg.MetadataValue.column_lineage(lineage)}

@@ -88,12 +88,13 @@ def _corrected(
 ) -> Iterator[Event]:
     """Corrects all definitions, or none of them if one cannot be corrected."""
     cause = context.op_config["cause"]
-    names = plan_corrections(session, pipeline, settings, first, last, cause)
-    events = ResultEvents(pipeline, settings, session, context.instance)
-    for text in changed_since(session, pipeline, settings, first, last):
+    tables = tables_of(pipeline, settings.warehouse, grace_may_differ=True)
+    names = plan_corrections(session, tables, settings, first, last, cause)
+    events = ResultEvents(tables, settings, session, context.instance)
+    for text in changed_since(session, tables, settings, first, last):
         context.log.warning(text)
     for name in names:
-        result = correct(session, pipeline, name, settings, first, last, cause, context.log.info)
+        result = correct(session, tables, name, settings, first, last, cause, context.log.info)
         yield from in_order(context.instance, events.of_correction(name, result, cause))
         if not result.published:
             raise _not_published(pipeline.name, name, result, context.op_config)

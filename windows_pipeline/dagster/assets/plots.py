@@ -10,29 +10,27 @@ from logging import getLogger
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.metadata import ExtraMetadata, Metadata
 from windows_pipeline.query.tables.local import UnreadableTableError
 from windows_pipeline.report.day_plots import Drawn, alert_plot, lateness_plot, size_plot
-from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import PipelineSpecs, TableSpec, WindowTables
 
 _LOG = getLogger(__name__)
 
 
-def lateness_plots(pipeline: Pipeline, settings: Settings) -> ExtraMetadata:
+def lateness_plots(tables: PipelineSpecs) -> ExtraMetadata:
     """A function that draws how late each day's records came."""
-    return _plots("lateness", partial(lateness_plot, pipeline, settings.warehouse))
+    return _plots("lateness", partial(lateness_plot, tables))
 
 
-def size_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
+def size_plots(tables: WindowTables[TableSpec]) -> ExtraMetadata:
     """A function that draws the windows that each day closed by their number of records."""
-    opened = partial(size_plot, pipeline, windows_name, settings.warehouse)
-    return _plots("records_a_window", opened)
+    return _plots("records_a_window", partial(size_plot, tables))
 
 
-def alert_plots(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
+def alert_plots(tables: PipelineSpecs, windows_name: str) -> ExtraMetadata:
     """A function that draws, for keys with alerts, the windows that each day closed."""
-    return _plots("plot", partial(alert_plot, pipeline, windows_name, settings.warehouse))
+    return _plots("plot", partial(alert_plot, tables, windows_name))
 
 
 def _plots(name: str, opened: Callable[[], Drawn]) -> ExtraMetadata:

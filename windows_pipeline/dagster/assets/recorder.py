@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.compat.dagster_runs import instance_of
-from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.checks import OfTable, broken, failure_of
 from windows_pipeline.dagster.assets.command_run import CommandRun, Ended, fail_killed
 from windows_pipeline.dagster.assets.event_order import Event
@@ -21,6 +20,7 @@ from windows_pipeline.jobs import JobResult
 from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import days_text
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.streaming import BatchResult
 from windows_pipeline.text.counts import counted
 
@@ -33,15 +33,15 @@ class Recorder:
     goes on belong to no run. Without an instance nothing is recorded.
     """
 
-    def __init__(self, pipeline: Pipeline, settings: Settings, command: str) -> None:
+    def __init__(self, tables: PipelineTables, settings: Settings, command: str) -> None:
         """Takes the command.
 
         Args:
-            pipeline: The pipeline.
-            settings: Where its tables lie.
+            tables: The tables of the pipeline.
+            settings: How its jobs run, and the instance's folder.
             command: The command, as users may repeat it.
         """
-        self._pipeline = pipeline
+        self._tables = tables
         self._settings = settings
         self._command = command
         named = os.environ.get("DAGSTER_HOME") or settings.dagster_home
@@ -52,8 +52,9 @@ class Recorder:
     def begin(self) -> None:
         """Begins the command's run, and ends those of commands that were killed."""
         if self._instance is not None and self._run is None:
-            fail_killed(self._instance, self._pipeline.name)
-            self._run = CommandRun(self._instance, self._pipeline.name, self._command)
+            name = self._tables.pipeline.name
+            fail_killed(self._instance, name)
+            self._run = CommandRun(self._instance, name, self._command)
 
     def end(
         self,
@@ -81,7 +82,7 @@ class Recorder:
         """
         if self._instance is None:
             return
-        of = ResultEvents(self._pipeline, self._settings, spark, self._instance)
+        of = ResultEvents(self._tables, self._settings, spark, self._instance)
         if checked is None and batches:
             for event in (event for batch in batches for event in of.of_batch(batch)):
                 self._instance.report_runless_asset_event(event)

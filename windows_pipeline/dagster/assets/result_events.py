@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.checks.next_steps import once_blocked, once_published, run_again
 from windows_pipeline.checks.run import CheckResult
-from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.assets.alerts import plot_and_warnings
 from windows_pipeline.dagster.assets.catalogue import column_lineage
 from windows_pipeline.dagster.assets.checks import rules_evaluations
@@ -32,7 +31,7 @@ from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.jobs.days.chain import all_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import tables_of
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.streaming import BatchResult
 
 
@@ -41,7 +40,7 @@ class ResultEvents:
 
     def __init__(
         self,
-        pipeline: Pipeline,
+        tables: PipelineTables,
         settings: Settings,
         spark: SparkSession,
         instance: dg.DagsterInstance,
@@ -49,25 +48,24 @@ class ResultEvents:
         """Takes what the jobs are of.
 
         Args:
-            pipeline: The pipeline.
-            settings: Where its tables lie.
+            tables: The tables of the pipeline.
+            settings: How its jobs run.
             spark: The session, to read alerts.
             instance: The instance, which knows the days of earlier runs.
         """
         self._spark = spark
         self._instance = instance
-        self._pipeline = pipeline
-        self._warehouse = settings.warehouse
-        self._of_pipeline = tables_of(pipeline, settings.warehouse)
-        self._tables = {table.name: table for table in self._of_pipeline.written}
-        self._mains = {job.tables[0].name for job in all_jobs(self._of_pipeline, settings)}
-        self._plots = {self._of_pipeline.raw_events.name: lateness_plots(pipeline, settings)}
+        self._pipeline = tables.pipeline
+        self._of_pipeline = tables
+        self._tables = {table.name: table for table in tables.written}
+        self._mains = {job.tables[0].name for job in all_jobs(tables, settings)}
+        self._plots = {tables.raw_events.name: lateness_plots(tables)}
         self._episodes: dict[str, EpisodeChecks] = {}
-        for name in pipeline.windows:
-            tables = self._of_pipeline.of(name)
-            self._plots[tables.final_windows.name] = size_plots(pipeline, name, settings)
-            self._plots[tables.alerts.name] = plot_and_warnings(pipeline, name, settings)
-            self._episodes[tables.alerts.name] = EpisodeChecks(self._of_pipeline, name, settings)
+        for name in self._pipeline.windows:
+            of_windows = tables.of(name)
+            self._plots[of_windows.final_windows.name] = size_plots(of_windows)
+            self._plots[of_windows.alerts.name] = plot_and_warnings(tables, name)
+            self._episodes[of_windows.alerts.name] = EpisodeChecks(tables, name, settings)
 
     def of_job(self, name: str, result: JobResult, again: str | None = None) -> Iterator[Event]:
         """A job's checks and, if it published, a materialization of each table and day.
@@ -196,7 +194,7 @@ class ResultEvents:
         """
         metadata = {
             **batch_metadata(batches),
-            **column_lineage(self._pipeline, table, self._warehouse),
+            **column_lineage(self._of_pipeline, table),
             **counts,
         }
         if table.name not in self._mains:
@@ -259,7 +257,7 @@ class ResultEvents:
             metadata: Metadata = {**more.get(day, {})}
             if day == days[-1]:
                 metadata |= run_metadata(table, result)
-                metadata |= column_lineage(self._pipeline, table, self._warehouse)
+                metadata |= column_lineage(self._of_pipeline, table)
             metadata |= {**day_metadata(table, result, day), **drawn.get(day, {})}
             if is_main:
                 metadata |= main_metadata(table, result, day)

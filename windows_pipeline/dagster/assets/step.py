@@ -74,7 +74,7 @@ def step(
         context: dg.AssetExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> Iterator[StepEvent]:
         session, of_op = spark.spark_session, context.op_execution_context
-        events = ResultEvents(pipeline, job.settings, session, context.instance)
+        events = ResultEvents(job.of_pipeline, job.settings, session, context.instance)
         days = days_of_run(of_op, job, session)
         if not of_op.selected_asset_keys:
             yield from _checked(of_op, job, session, events, days)

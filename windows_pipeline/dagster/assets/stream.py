@@ -56,8 +56,8 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """
 
     def follow(context: dg.OpExecutionContext, spark: SparkResource) -> Iterator[Event]:
-        session = spark.spark_session
-        events = ResultEvents(pipeline, settings, session, context.instance)
+        session, tables = spark.spark_session, tables_of(pipeline, settings.warehouse)
+        events = ResultEvents(tables, settings, session, context.instance)
         every: str | None = context.op_config.get("every")
         batches: list[BatchResult] = []
 
@@ -74,7 +74,6 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 context.log_event(event)
 
         def published(*, is_whole: bool) -> Iterator[Event]:
-            tables = tables_of(pipeline, settings.warehouse)
             log = read_log(session, tables.arrival_log)
             days = _days_to_check(batches, log, is_whole=is_whole)
             checked = [*checked_days(session, tables, settings, days)] if days else []
@@ -85,7 +84,7 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 raise failure_of(wrong)
 
         try:
-            is_whole = follow_source(session, pipeline, settings, every, report, context.log.info)
+            is_whole = follow_source(session, tables, settings, every, report, context.log.info)
         except Exception as error:
             bad = bad_file_in(error)
             if bad is None:
@@ -142,7 +141,7 @@ def _stopped(name: str, bad: BadFileError) -> dg.Failure:
 
 def follow_source(
     spark: SparkSession,
-    pipeline: Pipeline,
+    tables: PipelineTables,
     settings: Settings,
     every: str | None,
     report: Callable[[BatchResult], None],
@@ -152,8 +151,8 @@ def follow_source(
 
     Args:
         spark: The session.
-        pipeline: The pipeline.
-        settings: Where the tables lie.
+        tables: The tables of the pipeline.
+        settings: Where landed files lie.
         every: How often to look for records; None to end after the available ones.
         report: Called with each micro-batch's result.
         log: Called with the reason why the run ends before the stream does.
@@ -166,10 +165,10 @@ def follow_source(
         TableRebuiltError: A rebuild was killed; the message names how to resume it.
     """
     try:
-        run_stream(spark, pipeline, settings, every=every, on_batch=report)
+        run_stream(spark, tables, settings, every=every, on_batch=report)
     except (CorrectionUnfinishedError, TableRebuiltError) as stopped:
         is_done = isinstance(stopped, TableRedefinedError)
-        if not is_done and not is_writing(pipeline, settings.warehouse):
+        if not is_done and not is_writing(tables.pipeline, settings.warehouse):
             raise
         log(f"a correction or a rebuild ends this run; then start the job again. {stopped}")
         return False

@@ -35,10 +35,11 @@ def rebuild_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
 
     def rebuild_tables(context: dg.OpExecutionContext, spark: SparkResource) -> Iterator[Event]:
         session, step = spark.spark_session, context.op_config.get("from")
-        events = ResultEvents(pipeline, settings, session, context.instance)
+        tables = tables_of(pipeline, settings.warehouse)
+        events = ResultEvents(tables, settings, session, context.instance)
         names = []
         with writing(pipeline, settings.warehouse):
-            for name, result in rebuild(session, pipeline, settings, step, context.log.info):
+            for name, result in rebuild(session, tables, settings, step, context.log.info):
                 names.append(name)
                 yield from in_order(context.instance, events.of_job(name, result))
                 if not result.published:
@@ -65,10 +66,10 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that checks all published days, and recounts their values by other code."""
 
     def check_tables(context: dg.OpExecutionContext, spark: SparkResource) -> Iterator[Event]:
-        session = spark.spark_session
-        events = ResultEvents(pipeline, settings, session, context.instance)
+        session, tables = spark.spark_session, tables_of(pipeline, settings.warehouse)
+        events = ResultEvents(tables, settings, session, context.instance)
         failed: list[OfTable] = []
-        for job in all_jobs(tables_of(pipeline, settings.warehouse), settings):
+        for job in all_jobs(tables, settings):
             name = job.tables[0].name
             if not all(table.exists(session) for table in job.tables):
                 context.log.info(f"{name}: the table does not exist yet")

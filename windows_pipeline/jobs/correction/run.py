@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
-from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction.jobs import (
     AlertsCorrection,
     FinalWindowsCorrection,
@@ -39,7 +38,7 @@ from windows_pipeline.jobs.unfinished_batch import (
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import days_from, days_text
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import PipelineTables, WindowTables, tables_of
+from windows_pipeline.storage.tables import PipelineTables, WindowTables
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ _MOVES = {"moved_here": "here from", "moved_away": "to"}
 
 def correct(
     spark: SparkSession,
-    pipeline: Pipeline,
+    tables: PipelineTables,
     windows_name: str,
     settings: Settings,
     first: date,
@@ -116,9 +115,9 @@ def correct(
 
     Args:
         spark: The session.
-        pipeline: The pipeline as it is now.
+        tables: The tables of the pipeline as it is now, whose grace may differ.
         windows_name: The windows whose results are corrected.
-        settings: Where the tables lie.
+        settings: How its jobs run.
         first: The first day to recompute.
         last: The last day to recompute; the last published day if None.
         cause: Why the results are corrected; each row of `corrections` has this text.
@@ -132,13 +131,13 @@ def correct(
         TableMissingError: Nothing was published yet.
         DefinitionChangedError: More than the grace was changed.
     """
-    plan = plan_correction(spark, pipeline, windows_name, settings, first, last, cause)
+    plan = plan_correction(spark, tables, windows_name, settings, first, last, cause)
     return plan.run(spark, report, begin)
 
 
 def plan_corrections(
     spark: SparkSession,
-    pipeline: Pipeline,
+    tables: PipelineTables,
     settings: Settings,
     first: date,
     last: date | None,
@@ -153,11 +152,10 @@ def plan_corrections(
     Returns:
         The definitions to correct.
     """
-    names = [windows_name] if windows_name is not None else list(pipeline.windows)
-    of = tables_of(pipeline, settings.warehouse).of
-    names = [name for name in names if of(name).final_windows.exists(spark)] or names
+    names = [windows_name] if windows_name is not None else list(tables.pipeline.windows)
+    names = [name for name in names if tables.of(name).final_windows.exists(spark)] or names
     for name in names:
-        plan_correction(spark, pipeline, name, settings, first, last, cause)
+        plan_correction(spark, tables, name, settings, first, last, cause)
     return names
 
 
@@ -232,7 +230,7 @@ class CorrectionPlan:
 
 def plan_correction(
     spark: SparkSession,
-    pipeline: Pipeline,
+    of_pipeline: PipelineTables,
     windows_name: str,
     settings: Settings,
     first: date,
@@ -244,7 +242,6 @@ def plan_correction(
         raise ValueError(
             f"cause: must say why published results are corrected, but is {cause!r}; write a reason"
         )
-    of_pipeline = tables_of(pipeline, settings.warehouse, grace_may_differ=True)
     tables = of_pipeline.of(windows_name)
     for table in (tables.keyed_windows, tables.late_records, tables.final_windows):
         table.require(spark)

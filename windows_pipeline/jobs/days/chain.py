@@ -35,7 +35,7 @@ from windows_pipeline.sources.landed_files import require_readable_days
 from windows_pipeline.sources.landing import LandingFolder
 from windows_pipeline.storage.files.damage import computes_again
 from windows_pipeline.storage.table import Table, TableMissingError
-from windows_pipeline.storage.tables import PipelineTables, tables_of
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.text.counts import counted
 
 STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts", "firings")
@@ -106,7 +106,7 @@ def checked_days(
 
 def rebuild(
     spark: SparkSession,
-    pipeline: Pipeline,
+    tables: PipelineTables,
     settings: Settings,
     from_step: str | None = None,
     report: Callable[[str], None] = lambda _: None,
@@ -121,8 +121,8 @@ def rebuild(
 
     Args:
         spark: The session.
-        pipeline: The pipeline as it is now.
-        settings: Where the tables and landed files lie.
+        tables: The tables of the pipeline as it is now.
+        settings: Where the landed files lie.
         from_step: Rebuild from this one of `STEPS` on, whether its definition changed or not.
         report: Called with a text on what is about to happen.
 
@@ -136,8 +136,7 @@ def rebuild(
         BatchCameError: A micro-batch came meanwhile; another rebuild is needed.
         ValueError: raw_events follows an old definition, and the source can't be read by days.
     """
-    tables = tables_of(pipeline, settings.warehouse)
-    raw = RawEventsJob(tables, settings)
+    pipeline, raw = tables.pipeline, RawEventsJob(tables, settings)
     from_raw = from_step == "raw_events" or _follows_other_definition(raw, spark)
     if from_raw and not pipeline.source.by_days:
         raise ValueError(

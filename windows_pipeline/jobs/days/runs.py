@@ -24,9 +24,9 @@ from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.file_changes import ChangedFile, file_changes
-from windows_pipeline.sources.landing import FileState, LandingFolder
+from windows_pipeline.sources.landing import FileState, LandingFolder, landing_of
 from windows_pipeline.storage.arrival_units import days_text
-from windows_pipeline.storage.tables import PipelineTables, tables_of
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.storage.waiting_days import DaysByWindows, WaitingDays, waiting_days
 from windows_pipeline.text.instants import epoch_ms
 
@@ -48,7 +48,7 @@ class DaysToRun(NamedTuple):
         return sorted({*self.ingest, *(day for days in self.compute.values() for day in days)})
 
 
-def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[DaysToRun]:
+def runs_to_do(spark: SparkSession, tables: PipelineTables, settings: Settings) -> list[DaysToRun]:
     """Plans a run of new days and the days that they unblock, and a run of days without results.
 
     Two runs, so that a day whose results are refused again does not stop new days.
@@ -57,12 +57,12 @@ def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> l
         FedByStreamError: A stream fills the tables.
         FileNotFoundError: The folder of landed days does not exist.
     """
-    raw = RawEventsJob(tables_of(pipeline, settings.warehouse), settings)
+    pipeline, raw = tables.pipeline, RawEventsJob(tables, settings)
     log = raw.arrived_so_far(spark)
     raw.refuse_stream(log)
     ingested = _ingested(log)
     new = set(days_landed(pipeline, raw.landing)) - set(ingested)
-    waiting = _waiting(spark, raw.of_pipeline, ingested)
+    waiting = _waiting(spark, tables, ingested)
     unblocked = set(waiting.blocked) if waiting.missing in new else set()
     first = DaysToRun(sorted(new), of_all(pipeline, new | unblocked))
     runs = [first, DaysToRun([], waiting.lacking)]
@@ -142,14 +142,14 @@ def changed_files(
 
 
 def changed_since(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, first: date, last: date | None
+    spark: SparkSession, tables: PipelineTables, settings: Settings, first: date, last: date | None
 ) -> list[str]:
     """Says of the days of a correction which files changed since, as it reads what was ingested."""
+    pipeline = tables.pipeline
     if not pipeline.source.by_days:
         return []
     try:
-        raw = RawEventsJob(tables_of(pipeline, settings.warehouse), settings)
-        found = changed_files(spark, raw.of_pipeline, raw.landing)
+        found = changed_files(spark, tables, landing_of(pipeline.source, settings.landing))
     except FileNotFoundError:  # the landed files need not stay
         return []
     firsts = {file.day: file for file in reversed(found) if first <= file.day <= (last or date.max)}
@@ -174,7 +174,7 @@ def _waiting(spark: SparkSession, tables: PipelineTables, ingested: list[date]) 
 
 def run_days(
     spark: SparkSession,
-    pipeline: Pipeline,
+    tables: PipelineTables,
     settings: Settings,
     days: DaysToRun,
     report: Callable[[str], None] = lambda _: None,
@@ -189,8 +189,8 @@ def run_days(
 
     Args:
         spark: The session.
-        pipeline: The pipeline.
-        settings: Where the tables and landed files lie.
+        tables: The tables of the pipeline.
+        settings: Where the landed files lie.
         days: The days, ingested before or not.
         report: Called with a text on what is about to happen.
         begin: Called with the name of a job's first table before the job starts.
@@ -205,8 +205,7 @@ def run_days(
         FileNotFoundError: A day has no folder.
         RawRowsMissingError: raw_events lacks rows that windows need.
     """
-    tables = tables_of(pipeline, settings.warehouse)
-    raw = RawEventsJob(tables, settings)
+    pipeline, raw = tables.pipeline, RawEventsJob(tables, settings)
     require_definition(spark, tables)
     of_windows = {name: window_jobs(tables, name, settings) for name in pipeline.windows}
     raw.refuse_stream(_log(spark, tables))

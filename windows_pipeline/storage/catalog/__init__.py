@@ -40,7 +40,7 @@ __all__ = [
     "specs_of",
 ]
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 OF_SOURCE = (
     of_source.RAW_EVENTS,
@@ -78,16 +78,18 @@ class _Made:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, tables: _TablesOf[T], owner: type | None = None) -> T:
+    def __get__(self, tables: _TablesOf[T_co], owner: type | None = None) -> T_co:
         # The table takes this place in the instance, as a `cached_property` does.
         made = tables.__dict__[self._name] = tables.made(self._kind)
         return made
 
 
-class _TablesOf(Generic[T]):
+class _TablesOf(Generic[T_co]):
     """Tables of one owner."""
 
-    def __init__(self, owner: TableOwner, warehouse: str, make: Callable[[TableSpec], T]) -> None:
+    def __init__(
+        self, owner: TableOwner, warehouse: str, make: Callable[[TableSpec], T_co]
+    ) -> None:
         """Takes what the tables are of, where they lie, and what is made of each.
 
         Args:
@@ -99,17 +101,22 @@ class _TablesOf(Generic[T]):
         self._warehouse = warehouse
         self._make = make
 
-    def made(self, kind: TableKind) -> T:
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline."""
+        return self._owner.pipeline
+
+    def made(self, kind: TableKind) -> T_co:
         """Makes a table."""
         return self._make(kind.of(self._owner, self._warehouse))
 
-    def _written(self, kinds: Iterable[TableKind]) -> list[T]:
+    def _written(self, kinds: Iterable[TableKind]) -> list[T_co]:
         """The results among some tables that the pipeline writes, as it is declared now."""
         results = (kind for kind in kinds if kind.step and kind.is_written(self._owner))
         return [getattr(self, kind.name) for kind in results]
 
 
-class WindowTables(_TablesOf[T]):
+class WindowTables(_TablesOf[T_co]):
     """The tables of one named window definition, also those that it does not write."""
 
     keyed_windows = _Made(of_windows.KEYED_WINDOWS)
@@ -128,29 +135,34 @@ class WindowTables(_TablesOf[T]):
     processed_days = _Made(of_firings.PROCESSED_DAYS)
 
     @property
-    def days_of_firings(self) -> T:
+    def windows_name(self) -> str:
+        """The definition's name."""
+        return self._owner.windows_name or ""
+
+    @property
+    def days_of_firings(self) -> T_co:
         """The table of the days whose firings are computed, as the definition is now."""
         calls = of_firings.PROCESSED_DAYS.is_written(self._owner)
         return self.processed_days if calls else self.fired_days
 
     @property
-    def of_every_definition(self) -> list[T]:
+    def of_every_definition(self) -> list[T_co]:
         """The results that every definition writes: no firings, no notifications."""
         return [getattr(self, kind.name) for kind in OF_WINDOWS if kind.is_always_written]
 
     @property
-    def of_firings(self) -> list[T]:
+    def of_firings(self) -> list[T_co]:
         """The firings that the definition writes, and what follows from them."""
         kinds = (of_firings.FIRINGS, of_firings.EARLY_WARNINGS, of_firings.PROCESSED)
         return self._written(kinds)
 
     @property
-    def written(self) -> list[T]:
+    def written(self) -> list[T_co]:
         """All results that the definition writes."""
         return self._written(OF_WINDOWS)
 
 
-class PipelineTables(_TablesOf[T]):
+class PipelineTables(_TablesOf[T_co]):
     """The tables of a pipeline: the source's, and those of each window definition."""
 
     raw_events = _Made(of_source.RAW_EVENTS)
@@ -159,12 +171,7 @@ class PipelineTables(_TablesOf[T]):
     quarantined_files = _Made(of_source.QUARANTINED_FILES)
     landed_files = _Made(of_source.LANDED_FILES)
 
-    @property
-    def pipeline(self) -> Pipeline:
-        """The pipeline."""
-        return self._owner.pipeline
-
-    def of(self, windows_name: str) -> WindowTables[T]:
+    def of(self, windows_name: str) -> WindowTables[T_co]:
         """The tables of a window definition."""
         if windows_name not in self._of_windows:
             owner = TableOwner(self.pipeline, windows_name)
@@ -172,7 +179,7 @@ class PipelineTables(_TablesOf[T]):
         return self._of_windows[windows_name]
 
     @cached_property
-    def _of_windows(self) -> dict[str, WindowTables[T]]:
+    def _of_windows(self) -> dict[str, WindowTables[T_co]]:
         return {}
 
     @property
@@ -181,12 +188,12 @@ class PipelineTables(_TablesOf[T]):
         return f"{self._warehouse}/{self._owner.name}/_stream"
 
     @property
-    def of_source(self) -> list[T]:
+    def of_source(self) -> list[T_co]:
         """The source's results that the pipeline writes."""
         return self._written(OF_SOURCE)
 
     @property
-    def written(self) -> list[T]:
+    def written(self) -> list[T_co]:
         """Every result that the pipeline writes: the source's, then those of each definition."""
         of_windows = (self.of(name).written for name in self.pipeline.windows)
         return [*self.of_source, *(table for tables in of_windows for table in tables)]
