@@ -1,10 +1,10 @@
-"""Which ingested days wait for results (rule A2: a missing day blocks the days after it)."""
+"""Which days to ingest and to compute (rule A2: a missing day blocks the days after it)."""
 
 from __future__ import annotations
 
 from datetime import date
 
-from windows_pipeline.storage.waiting_days import waiting_days
+from windows_pipeline.storage.waiting_days import days_to_ingest, waiting_days
 
 FIRST, SECOND, THIRD, FOURTH = (
     date(2026, 2, 27),
@@ -34,3 +34,12 @@ def test_nothing_waits_once_all_days_are_computed() -> None:
     assert found.lacking == {}
     assert found.blocked == []
     assert found.missing == FOURTH
+
+
+def test_new_days_are_ingested_up_to_a_gap_or_past_it() -> None:
+    """A command ingests both, as the files are there; Dagster's automation waits for the gap."""
+    landed = [FOURTH, SECOND, FIRST]
+    assert days_to_ingest(FIRST, landed, [FIRST], past_a_gap=True) == ([SECOND, FOURTH], THIRD)
+    assert days_to_ingest(FIRST, landed, [FIRST], past_a_gap=False) == ([SECOND], THIRD)
+    # The folder of an ingested day may be gone; a day is no gap then.
+    assert days_to_ingest(FIRST, landed, [FIRST, THIRD], past_a_gap=False)[0] == [SECOND, FOURTH]

@@ -1,4 +1,4 @@
-"""Which ingested days wait for results: one answer for runs, `status` and Dagster's automation."""
+"""Which days to ingest and to compute: one answer for runs, `status` and Dagster's automation."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ def waiting_days(
         ingested: The days of the arrival log.
         computed: The days of which all tables of a definition are computed, by its name.
     """
-    there, missing = set(ingested), start
-    while missing in there:
-        missing += timedelta(days=1)
+    there = set(ingested)
+    missing = _first_missing(start, there)
     lacking = {
         name: sorted(day for day in there - set(done) if day < missing)
         for name, done in computed.items()
@@ -46,3 +45,26 @@ def waiting_days(
         sorted(day for day in there if day > missing),
         missing,
     )
+
+
+def days_to_ingest(
+    start: date, landed: Collection[date], ingested: Collection[date], *, past_a_gap: bool
+) -> tuple[list[date], date]:
+    """The landed days that are new, and the first day that is neither landed nor ingested.
+
+    Args:
+        start: The pipeline's first day.
+        landed: The landed days.
+        ingested: The days of the arrival log.
+        past_a_gap: Whether new days after the missing day count, too; ingested, they are blocked.
+    """
+    missing = _first_missing(start, {*landed, *ingested})
+    new = set(landed).difference(ingested)
+    return sorted(day for day in new if past_a_gap or day < missing), missing
+
+
+def _first_missing(start: date, there: Collection[date]) -> date:
+    day = start
+    while day in there:
+        day += timedelta(days=1)
+    return day

@@ -16,7 +16,9 @@ from windows_pipeline.query.tables.arrival_days import log_parts
 from windows_pipeline.query.tables.local import UnreadableTableError
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landing import LandingFolder, landing_of
+from windows_pipeline.storage.arrival_units import days_from
 from windows_pipeline.storage.catalog import PipelineSpecs, specs_of
+from windows_pipeline.storage.waiting_days import days_to_ingest
 
 
 class LandedDays(NamedTuple):
@@ -79,7 +81,11 @@ def landed_days_of(
     except UnreadableTableError:
         published = set(map(date.fromisoformat, instance.get_materialized_partitions(raw_events)))
     landed = [day for day in folder.days if day.isoformat() in known]
-    to_run, missing = _to_run(pipeline.partitions.start, landed, published, most)
+    start = pipeline.partitions.start
+    new, missing = days_to_ingest(start, landed, published, past_a_gap=False)
+    end = missing if most is None else [*new, missing][min(most, len(new))]
+    to_run = days_from(new[0], end - timedelta(days=1)) if new else []
+    is_gap = end == missing < max(published.union(landed), default=start)
     unpublished = [day.isoformat() for day in to_run if day not in published]
     statuses = instance.get_status_by_partition(raw_events, unpublished, partitions) or {}
     ingesting = [
@@ -87,24 +93,8 @@ def landed_days_of(
         for key, status in statuses.items()
         if status == dg.AssetPartitionStatus.IN_PROGRESS
     ]
-    return LandedDays(source, folder, landed, published, to_run, missing, sorted(ingesting))
-
-
-def _to_run(
-    start: date, landed: Collection[date], published: Collection[date], most: int | None
-) -> tuple[list[date], date | None]:
-    """The days of a run, and the missing day that ends them."""
-    day, found, new = start, list[date](), 0
-    there = {*landed, *published}
-    last = max(there, default=start)
-    while day in there:
-        new += day not in published
-        if most is not None and new > most:
-            return found, None
-        if new:
-            found.append(day)
-        day += timedelta(days=1)
-    return found, day if day < last else None
+    gap = missing if is_gap else None
+    return LandedDays(source, folder, landed, published, to_run, gap, sorted(ingesting))
 
 
 def lacking_days(pipeline: Pipeline, settings: Settings) -> list[date]:

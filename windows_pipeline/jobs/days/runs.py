@@ -27,7 +27,12 @@ from windows_pipeline.sources.file_changes import ChangedFile, file_changes
 from windows_pipeline.sources.landing import FileState, LandingFolder, landing_of
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.tables import PipelineTables
-from windows_pipeline.storage.waiting_days import DaysByWindows, WaitingDays, waiting_days
+from windows_pipeline.storage.waiting_days import (
+    DaysByWindows,
+    WaitingDays,
+    days_to_ingest,
+    waiting_days,
+)
 from windows_pipeline.text.instants import epoch_ms
 
 
@@ -61,10 +66,11 @@ def runs_to_do(spark: SparkSession, tables: PipelineTables, settings: Settings) 
     log = raw.arrived_so_far(spark)
     raw.refuse_stream(log)
     ingested = _ingested(log)
-    new = set(days_landed(pipeline, raw.landing)) - set(ingested)
+    start, landed = pipeline.partitions.start, days_landed(pipeline, raw.landing)
+    new, _ = days_to_ingest(start, landed, ingested, past_a_gap=True)
     waiting = _waiting(spark, tables, ingested)
     unblocked = set(waiting.blocked) if waiting.missing in new else set()
-    first = DaysToRun(sorted(new), of_all(pipeline, new | unblocked))
+    first = DaysToRun(new, of_all(pipeline, {*new, *unblocked}))
     runs = [first, DaysToRun([], waiting.lacking)]
     return [run for run in runs if run.days]
 
