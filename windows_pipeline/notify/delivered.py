@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
@@ -35,7 +35,6 @@ class Delivery:
             its content; the age of a waiting event no longer counts.
         at: When the outcome was recorded.
         message: The id of the message with the event; empty without a message.
-        attempts: How often the message was tried.
         reason: Why it was skipped or set aside, or waits.
         digest: Of an event that a correction added: its digest without the correction's number.
     """
@@ -45,9 +44,11 @@ class Delivery:
     outcome: Outcome
     at: str
     message: str = ""
-    attempts: int = 0
     reason: str = ""
     digest: str = ""
+
+
+_FIELDS = {field.name for field in fields(Delivery)}
 
 
 class DeliveryLog(Protocol):
@@ -70,14 +71,14 @@ class Delivered:
     """
 
     def __init__(self, log: DeliveryLog) -> None:
-        """Reads a log; lines that are none of it are passed over."""
+        """Reads a log; lines that are none of it are passed over, and fields of other releases."""
         self._log = log
         self.outcomes: dict[tuple[str, str], Outcome] = {}
         self.of_corrections: dict[tuple[str, str], Outcome] = {}
         self.messages: dict[tuple[str, str], datetime] = {}
         for line in log.read():
             try:
-                self._add(Delivery(**line))
+                self._add(Delivery(**{name: line[name] for name in _FIELDS & line.keys()}))
             except (ValueError, TypeError):
                 continue
 

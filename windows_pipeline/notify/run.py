@@ -217,7 +217,7 @@ class _Target:
         while left and len(refused) < _MOST_REFUSED:
             message = left.pop(0)
             try:
-                attempts = _sent(send, message, waits_s, sleep)
+                _send(send, message, waits_s, sleep)
             except NotSentError as error:
                 reason = str(error)
                 if not error.of_content:
@@ -228,8 +228,8 @@ class _Target:
                     refused.append((message, reason))
             else:
                 # In one write: a killed command then sends all of them again.
-                passed = [of for one, why in refused for of in self._of(one, "set aside", 1, why)]
-                self.log.note([*passed, *self._of(message, "sent", attempts)])
+                passed = [of for one, why in refused for of in self._of(one, "set aside", why)]
+                self.log.note([*passed, *self._of(message, "sent")])
                 sent.append(message)
                 aside += refused
                 refused = []
@@ -249,25 +249,16 @@ class _Target:
             set_aside=due.set_aside + sum(len(of.events) for of, _ in aside),
         )
 
-    def _of(
-        self, message: Message, outcome: Outcome, attempts: int, reason: str = ""
-    ) -> list[Delivery]:
-        return [
-            self._delivery(event, outcome, message.id, attempts, reason) for event in message.events
-        ]
+    def _of(self, message: Message, outcome: Outcome, reason: str = "") -> list[Delivery]:
+        return [self._delivery(event, outcome, message.id, reason) for event in message.events]
 
     def _delivery(
-        self,
-        event: AnyEvent,
-        outcome: Outcome,
-        message: str = "",
-        attempts: int = 0,
-        reason: str = "",
+        self, event: AnyEvent, outcome: Outcome, message: str = "", reason: str = ""
     ) -> Delivery:
         at = self.now.isoformat()
         # The ids of other events are enough: a rebuild does not change them.
         digest = "" if event.correction is None else event.digest
-        return Delivery(event.id, self.name, outcome, at, message, attempts, reason, digest)
+        return Delivery(event.id, self.name, outcome, at, message, reason, digest)
 
     def _wait(self, left: Sequence[AnyEvent], reason: str) -> None:
         """Records events that wait, once: a recorded event is sent however old it is by then."""
@@ -275,15 +266,15 @@ class _Target:
         self.log.note(self._delivery(event, "waiting", reason=reason) for event in new)
 
 
-def _sent(
+def _send(
     send: Send, message: Message, waits_s: Sequence[float], sleep: Callable[[float], None]
-) -> int:
-    """Sends a message; returns how many attempts it took.
+) -> None:
+    """Sends a message, in more than one attempt where that may help.
 
     Raises:
         NotSentError: No attempt succeeded.
     """
-    for number, wait_s in enumerate((*waits_s, None), 1):
+    for wait_s in (*waits_s, None):
         try:
             send(message)
         except NotSentError as error:
@@ -291,5 +282,4 @@ def _sent(
                 raise
             sleep(wait_s)
         else:
-            return number
-    raise AssertionError
+            return
