@@ -409,11 +409,19 @@ def test_the_command_says_what_it_sent(
     (project.folder / "settings.yaml").write_text(
         "warehouse: warehouse\npipelines: pipelines\nlanding: .\nspark: {}\n"
     )
-    project.happen({})
 
     def notify(*options: str) -> tuple[int, str]:
         return call(capfd, monkeypatch, "notify", "flights", *options)
 
+    lacks = "nothing to send; flights/hourly/notifications: the table does not exist yet; to fill"
+    status, said = notify()
+    assert (status, f"{lacks} it: windows-pipeline run flights, or" in said) == (0, True), said
+    # It has run, and got `notify` since then.
+    write_rows(specs_of(project.pipeline, project.settings.warehouse).of("hourly").alerts, [])
+    status, said = notify()
+    rebuild = "windows-pipeline rebuild flights --from alerts"
+    assert (status, f"{lacks} it: {rebuild}" in said) == (0, True), said
+    project.happen({})
     status, said = notify()
     assert (status, "flights people: nothing to send; 1 event is older than max_age" in said) == (
         0,

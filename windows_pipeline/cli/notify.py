@@ -52,7 +52,7 @@ def notify(
         typer.echo(json.dumps([asdict(one) for one in sent], indent=1))
     else:
         for one in sent:
-            _print(one, found, "would be sent" if dry_run else "sent")
+            _print(one, found, settings.warehouse, "would be sent" if dry_run else "sent")
     for one in sent:
         if one.refused:
             say(
@@ -74,7 +74,7 @@ def notify(
         raise typer.Exit(1)
 
 
-def _print(one: Sent, pipeline: Pipeline, what: str) -> None:
+def _print(one: Sent, pipeline: Pipeline, warehouse: str, what: str) -> None:
     for message in one.messages:
         CONSOLE.print(f"{one.target} {what}: {message}")
     for message in one.refused:
@@ -82,11 +82,13 @@ def _print(one: Sent, pipeline: Pipeline, what: str) -> None:
     number = f"{counted(len(one.messages), 'message')} of {counted(one.events, 'event')}"
     if not one.messages:
         number = "nothing was taken" if one.failed else "nothing to send"
-    CONSOLE.print(f"{pipeline.name} {one.target}: {'; '.join([number, *_not_sent(one, pipeline)])}")
+    why = _not_sent(one, pipeline, warehouse)
+    CONSOLE.print(f"{pipeline.name} {one.target}: {'; '.join([number, *why])}")
 
 
-def _not_sent(one: Sent, pipeline: Pipeline) -> Iterator[str]:
+def _not_sent(one: Sent, pipeline: Pipeline, warehouse: str) -> Iterator[str]:
     """Why events were not sent, by the reason; why there are none if nothing is to be sent."""
+    from windows_pipeline.notify import unfilled
     from windows_pipeline.windows.durations import duration_text
 
     if one.old:
@@ -100,7 +102,8 @@ def _not_sent(one: Sent, pipeline: Pipeline) -> Iterator[str]:
     if one.waiting and not one.failed:
         yield f"{_are(one.waiting)} waiting: {one.reason}"
     if not (one.messages or one.old or one.unwanted or one.set_aside or one.waiting):
-        yield "no event is left that was not sent or skipped"
+        lacking = unfilled(pipeline, warehouse, one.target)
+        yield from lacking or ["no event is left that was not sent or skipped"]
 
 
 def _are(number: int) -> str:

@@ -1,6 +1,7 @@
 """Notifies people of events of alert episodes and of failed runs, without Spark: the only door."""
 
 from windows_pipeline.notify.delivered import BusyError
+from windows_pipeline.notify.events import unfilled
 from windows_pipeline.notify.pipeline_events import FAILED, note_failure, notifies_of
 from windows_pipeline.notify.run import (
     Due,
@@ -19,5 +20,6 @@ __all__ = [
     "deliver",
     "note_failure",
     "notifies_of",
+    "unfilled",
     "what_is_due",
 ]

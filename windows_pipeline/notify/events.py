@@ -156,6 +156,27 @@ def event_tables(
             yield tables.early_warnings, partial(_warning, pipeline, name)
 
 
+def unfilled(pipeline: Pipeline, warehouse: str, target: str) -> list[str]:
+    """The tables of notifications that do not exist yet, each with the command that fills it.
+
+    Args:
+        pipeline: The pipeline.
+        warehouse: The folder of all tables.
+        target: A target, which may want no event of such a table.
+    """
+    specs = catalog.specs_of(pipeline, warehouse)
+    found = []
+    for tables in map(specs.of, pipeline.windows):
+        spec = tables.notifications
+        is_wanted = spec.is_written and OF_EPISODES.intersection(pipeline.notify[target].events)
+        if is_wanted and opened_table(spec) is None:
+            is_new = opened_table(tables.alerts) is not None
+            rebuild = f"windows-pipeline rebuild {pipeline.name} --from alerts"
+            fills = rebuild if is_new else spec.what_fills
+            found.append(f"{spec.name}: the table does not exist yet; to fill it: {fills}")
+    return found
+
+
 def opened_table(spec: catalog.TableSpec) -> LocalTable | None:
     """The newest version of a table; None if the table does not exist.
 
