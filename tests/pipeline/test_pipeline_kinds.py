@@ -11,10 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from tests.support.kinds import (
     AGGREGATES,
@@ -28,7 +26,6 @@ from tests.support.kinds import (
     RECORDS_A_DAY,
     WINDOWS,
     Ran,
-    arrived,
     declare,
     ms,
     ran_in,
@@ -36,32 +33,24 @@ from tests.support.kinds import (
 )
 from tests.support.oracle import alerts as oracle_alerts
 from tests.support.oracle import notifications as oracle_notifications
-from tests.support.oracle.definitions import FixedDefinition
 from tests.support.oracle.firings import Firing
 from tests.support.oracle.firings import firings as oracle_firings
 from tests.support.oracle.windows import (
-    ForwardDefinition,
-    SlidingDefinition,
-    TimeDefinition,
     WindowRow,
-    close_times_met,
     final_windows,
     keyed_windows,
     late_records,
-    reason_late,
     windows_after,
 )
 from tests.support.shared_folders import made_once
-from tests.support.spark_cases import EPOCH, spec_of, texts
+from tests.support.spark_cases import EPOCH, texts
 from tests.support.streams import run_until_killed
 from windows_pipeline.checks.run import validate
-from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.incremental.lookback import lookback_from_ms
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.kernels.windows.assign import Reason, assign
 from windows_pipeline.query import WindowStore
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream
@@ -464,49 +453,6 @@ def test_the_look_back_of_a_session_covers_all_its_records(spark: SparkSession) 
     found = lookback_from_ms(records, spec, closes[1:])
     assert found == {NEVER_MS: NEVER_MS, 55 * hour: 0, 59 * hour: 59 * hour}
     assert lookback_from_ms(records, spec, closes[:1])[closes[0]] == closes[0]
-
-
-def test_late_records_are_those_of_the_oracle(spark: SparkSession) -> None:
-    """Rules A5, B2, B6, C1: in gaps and below 0, by Spark's expressions and by the kernels."""
-    definitions: list[FixedDefinition] = [
-        SlidingDefinition(time_difference=4, grace=1, first_window_start=8),
-        ForwardDefinition(size=3, grace=2),
-        *(one for one in DEFINITIONS.values() if isinstance(one, TimeDefinition)),
-        TimeDefinition(size=10, advance=10, grace=4),
-        TimeDefinition(size=3, advance=5, grace=0),
-        TimeDefinition(size=1, advance=1, grace=2, first_window_start=1),
-    ]
-    met = {
-        number: close_times_met(arrived(), definition)
-        for number, definition in enumerate(definitions)
-    }
-    rows = [
-        (number, *one.id, one.event_time, int(met[number][one.id]))
-        for number in met
-        for one in arrived()
-    ]
-    columns = (
-        "number int, arrival_unit int, part int, offset int, _event_time_ms bigint, "
-        "_close_time_ms bigint"
-    )
-    reason, in_kernel = F.lit(None).cast("string"), []
-    for number, definition in enumerate(definitions):
-        spec = spec_of(definition)
-        assert not isinstance(spec, SessionWindows)
-        times = [(one.event_time, int(met[number][one.id])) for one in arrived()]
-        judged = assign(spec, *np.array(times, np.int64).T).reason
-        in_kernel += [None if each == 0 else Reason(each).name.lower() for each in judged]
-        lateness = F.when(is_outside_windows(spec), "outside_windows").when(is_late(spec), "late")
-        reason = F.when(F.col("number") == number, lateness).otherwise(reason)
-    found = spark.createDataFrame(rows, columns).select("number", "arrival_unit", "offset", reason)
-    wanted = [
-        (number, one.arrival_unit, one.offset, reason_late(one, met[number][one.id], definition))
-        for number, definition in enumerate(definitions)
-        for one in arrived()
-    ]
-    assert {row[3] for row in wanted} == {None, "late", "outside_windows"}
-    assert in_kernel == [row[3] for row in wanted]
-    assert texts(map(tuple, found.collect())) == texts(wanted)
 
 
 @pytest.mark.long

@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.checks.run import Check
-from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.incremental.alerts import EPISODE
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
@@ -136,7 +135,7 @@ def _with_last_window(
     held = held.distinct()
     known = join_on(judged, held, last, "left")
     known = join_on(known, closings, ["arrival_unit"], "left")
-    closed_now = last_instant(spec, timestamp_to_ms("until")) >= F.col("_close_before_ms")
+    closed_now = spec.last_instant(timestamp_to_ms("until")) >= F.col("_close_before_ms")
     ends_window = F.when(
         (F.col("event") == "ended") & closed_now, F.coalesce("_is_held", F.lit(False))
     )

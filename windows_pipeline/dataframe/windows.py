@@ -20,7 +20,6 @@ from windows_pipeline.dataframe.inputs import (
     with_order_of_pairs,
 )
 from windows_pipeline.dataframe.names import require_apart, require_once, require_results
-from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.engine.preaggregation.slices import (
     can_pre_aggregate,
     in_slices,
@@ -136,7 +135,7 @@ def windows_of_inputs(
         timed, windows, first, computed, pre_aggregate=pre_aggregate, with_failed=with_failed
     )
     if by_end:
-        last_ms = last_instant(windows, F.col("_window_end_ms"))
+        last_ms = windows.last_instant(F.col("_window_end_ms"))
         close_after_ms = close_after(records, delay_ms, None).scalar()
         found = found.withColumn("closed", last_ms < close_after_ms)
     return found.select(

@@ -14,7 +14,6 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import BoundAggregates
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
 from windows_pipeline.engine.firings.plan import fire
-from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.engine.time_shards import shard_length_ms, within_a_day
 from windows_pipeline.incremental.aggregated_values import (
     REASONS,
@@ -90,7 +89,7 @@ def arrival_unit_firings(
         return fired.withColumn("_is_new", F.lit(True))
     # The records do not cover windows that were closed before the computed day.
     close_before_ms = F.col("_position_before")["_stream_time_ms"] - F.lit(delay_ms)
-    was_open = last_instant(windows.windows, F.col("_window_end_ms")) >= close_before_ms
+    was_open = windows.windows.last_instant(F.col("_window_end_ms")) >= close_before_ms
     covered = _with_positions(fired, positions).where(was_open)
     fired_at = F.struct("_stream_time_ms", F.col(f"{AFTER}_merged_as").alias("_merged_as"))
     is_new = came_with | (fired_at > F.col("_position_before"))

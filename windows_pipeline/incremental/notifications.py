@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.incremental.alerts import EPISODE, RuleSql, with_severity_until
 from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.silences import NEXT_RECORD
@@ -131,7 +130,7 @@ def _end(spec: PipelineWindows, is_new: Column, closed_days: ClosedDays) -> tupl
         return F.when(F.col("_first") & is_new, F.col("arrival_unit")), until
     if spec.episode_end is EpisodeEnd.NEVER:
         return F.lit(None).cast("date"), until
-    ends_at_ms = last_instant(spec, timestamp_to_ms(until)) + F.lit(spec.length_ms)
+    ends_at_ms = spec.last_instant(timestamp_to_ms(until)) + F.lit(spec.length_ms)
     if spec.has_silences:
         is_silent = F.col("record_count") == 0
         until = F.when(is_silent, F.col(NEXT_RECORD)).otherwise(until)

@@ -12,7 +12,6 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.engine.literals import literal
 from windows_pipeline.incremental import silences
 from windows_pipeline.incremental.alerts import EPISODE, standing
@@ -84,7 +83,7 @@ class BatchEpisodes:
             whole = whole.unionByName(known)
         if self.definition.spec.has_silences:
             closing, spec = self._closed_days.closing, self.definition.spec
-            last_ms = last_instant(spec, timestamp_to_ms("window_end"))
+            last_ms = spec.last_instant(timestamp_to_ms("window_end"))
             is_before_day = last_ms < literal(closing.before_ms, last_ms)
             before = SilencesBefore(
                 self.definition, self.tables, self._seen, is_before_day, closing

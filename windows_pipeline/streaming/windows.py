@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_instant
+from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.engine.literals import coarse_from_ms, literal
 from windows_pipeline.engine.windows import PARTLY_LATE
 from windows_pipeline.incremental.aggregated_values import REASONS
@@ -245,7 +245,7 @@ class BatchWindows:
         """
         definition = self.definition
         found = with_instants(computed)
-        last_ms = last_instant(definition.spec, F.col("_window_end_ms"))
+        last_ms = definition.spec.last_instant(F.col("_window_end_ms"))
         arrival_unit = self._scope.closed_days.closing_day(last_ms)
         placed = found.withColumns(
             {"arrival_unit": arrival_unit, "batch": literal(self.batch, F.col("record_count"))}
@@ -344,7 +344,7 @@ class BatchWindows:
     @property
     def _is_earlier(self) -> Column:
         """Whether an alert's window was closed before the micro-batch."""
-        last_ms = last_instant(self.definition.spec, timestamp_to_ms("window_end"))
+        last_ms = self.definition.spec.last_instant(timestamp_to_ms("window_end"))
         return last_ms < literal(self._scope.closing.before_ms, last_ms)
 
     def _with_earlier_alerts(self, breaking: DataFrame) -> DataFrame:

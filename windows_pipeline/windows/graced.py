@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from enum import Enum, auto
 from math import gcd
+from typing import Any, TypeVar
 
 from windows_pipeline.windows.look_around import LookAround
+
+Ms = TypeVar("Ms", bound=Any)
+"""Milliseconds: an int, an array of NumPy or a column of Spark.
+
+What the operators compute that all three have is one form of a rule, with a result of that type.
+"""
 
 
 class EpisodeEnd(Enum):
@@ -88,6 +95,44 @@ class Graced:
     def row_order(self) -> tuple[str, ...]:
         """The columns that order a key's rows, where each record has one; else none."""
         return ()
+
+    def last_instant(self, end_ms: Ms) -> Ms:
+        """The last millisecond of a window, which is closed once the close time is later (A4)."""
+        last_ms: Ms = end_ms - int(self.excludes_end)
+        return last_ms
+
+    def last_start(self, time_ms: Ms) -> Ms:
+        """The start of the last window that contains a record; in a gap, of the window before."""
+        step_ms = self.step_ms
+        if step_ms is None:
+            return time_ms
+        # A remainder of Spark's has the sign of the time, one of Python's is never below 0 (C1).
+        start_ms: Ms = time_ms - (time_ms % step_ms + step_ms) % step_ms
+        return start_ms
+
+    def is_late(self, last_start_ms: Ms, close_ms: Ms) -> Ms:
+        """Whether the last window of a record was closed when the record arrived (A5, F5).
+
+        Where other records decide which record is late, it may still join a window (rule D2).
+
+        Args:
+            last_start_ms: The `last_start` of the record.
+            close_ms: The close time when the record arrived.
+        """
+        is_late: Ms = last_start_ms + (self.late_after_ms or 0) < close_ms
+        return is_late
+
+    def is_outside(self, last_start_ms: Ms, time_ms: Ms) -> Ms:
+        """Whether a record lies before the first window, or in a gap (rules A5, B6, C1).
+
+        Args:
+            last_start_ms: The `last_start` of the record.
+            time_ms: The record's event time.
+        """
+        is_outside: Ms = last_start_ms + (self.late_after_ms or 0) < time_ms
+        if self.first_window_start_ms is not None:
+            is_outside |= last_start_ms < self.first_window_start_ms
+        return is_outside
 
     @property
     def late_after_ms(self) -> int | None:

@@ -83,7 +83,7 @@ def in_slices(
     if "_close_time_ms" in records.columns:
         entry_ms = F.greatest(entry_ms, _next_end(windows, F.col("_close_time_ms")))
         carried.append(F.max("_close_time_ms").alias("_close_time_ms"))
-    exit_ms = in_range - F.pmod(in_range, F.lit(windows.advance_ms))
+    exit_ms = windows.last_start(in_range)
     by: list[Column | str] = ["_computed_day", *keys]
     by += [entry_ms.alias(_ENTRY_MS), exit_ms.alias(_EXIT_MS)]
     times = [F.min(time_ms).alias(FIRST_MS), F.max(time_ms).alias(LAST_MS)]
@@ -128,5 +128,4 @@ def in_groups(
 
 def _next_end(windows: TimeWindows, instant_ms: Column) -> Column:
     """The first window end after an instant, less a constant."""
-    before_ms = instant_ms - F.lit(windows.size_ms)
-    return before_ms - F.pmod(before_ms, F.lit(windows.advance_ms))
+    return windows.last_start(instant_ms - F.lit(windows.size_ms))

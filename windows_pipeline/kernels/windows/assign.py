@@ -41,24 +41,18 @@ class Assignment(NamedTuple):
 def assign(spec: FixedWindows, time_ms: np.ndarray, close_ms: np.ndarray) -> Assignment:
     """Assigns records to windows, by the close times at their arrival (`NEVER_MS` for none)."""
     length_ms, step_ms, first_start_ms = spec.length_ms, spec.step_ms, spec.first_window_start_ms
-    # Of windows at steps the ends are exclusive: windows that end at the close time are closed.
-    first_end_ms, enter_ms, last_start_ms = time_ms, close_ms, time_ms
+    last_start_ms = spec.last_start(time_ms)
+    reason = np.zeros(len(time_ms), np.int8)
+    reason[spec.is_late(last_start_ms, close_ms)] = Reason.LATE
+    reason[spec.is_outside(last_start_ms, time_ms)] = Reason.OUTSIDE_WINDOWS
+    first_end_ms, enter_ms = time_ms, close_ms
     if step_ms is not None:
-        first_end_ms = _next_end(time_ms, length_ms, step_ms)
-        enter_ms = _next_end(close_ms, length_ms, step_ms)
-        last_start_ms = time_ms // step_ms * step_ms
+        # The ends are exclusive: windows that end at the close time are closed.
+        first_end_ms, enter_ms = (
+            spec.last_start(ms - length_ms) + (step_ms + length_ms) for ms in (time_ms, close_ms)
+        )
     if first_start_ms is not None:
         if step_ms is not None:
             first_start_ms = -(-first_start_ms // step_ms) * step_ms
         first_end_ms = np.maximum(first_end_ms, first_start_ms + length_ms)
-    enter_ms, last_end_ms = np.maximum(first_end_ms, enter_ms), last_start_ms + length_ms
-    reason = np.zeros(len(time_ms), np.int8)
-    reason[enter_ms > last_end_ms] = Reason.LATE
-    reason[first_end_ms > last_end_ms] = Reason.OUTSIDE_WINDOWS
-    return Assignment(enter_ms, last_end_ms, reason)
-
-
-def _next_end(ms: np.ndarray, length_ms: int, step_ms: int) -> np.ndarray:
-    """The first window end after a time."""
-    next_end: np.ndarray = (ms - length_ms) // step_ms * step_ms + (step_ms + length_ms)
-    return next_end
+    return Assignment(np.maximum(first_end_ms, enter_ms), last_start_ms + length_ms, reason)

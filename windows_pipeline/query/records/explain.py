@@ -235,8 +235,8 @@ class Explainer:
             named = {**row, "record_arrival_unit": row["arrival_unit"]}
             return tuple(each for each in of_time if is_of_row(each, named))
         held = self._current.found(Wanted(keys, holding(self._windows, at)))
-        last_ms = int(self._spec.excludes_end)
-        was_open = [each for each in held if epoch_ms(each.end) - last_ms >= met.close_ms]
+        last_instant = self._spec.last_instant
+        was_open = [each for each in held if last_instant(epoch_ms(each.end)) >= met.close_ms]
         if not self._spec.keeps_bounds and len(was_open) > 1:
             # A later session may overlap a closed one: the record is in one of them.
             return tuple(each for each in was_open if self._has(each, keys, row))

@@ -64,7 +64,7 @@ def _of_window(
     records: Sequence[ArrivedRecord], spec: FixedWindows, window: StoredWindow
 ) -> list[ArrivedRecord]:
     """The records of a window of one length: those for which the window was open (rule A5)."""
-    last_ms = microseconds(window.end) // _MS_US - spec.excludes_end
+    last_ms = spec.last_instant(microseconds(window.end) // _MS_US)
     return [record for record in records if record.close_ms <= last_ms]
 
 
