@@ -58,12 +58,14 @@ def test_a_row_is_in_its_window() -> None:
         *(("a", SlideRows(unit=RANGE, back=-2, ahead=5)), ("b", SlideRows(unit=ROWS, back=4))),
         *(("c", SlideRows(unit=RANGE, back=7, ahead=-3)), ("d", SlideRows(unit=ROWS, back=None))),
     )
-    assert SeveralRows(frames).outer == (
-        SlideRows(unit=RANGE, back=7, ahead=5),
-        SlideRows(unit=ROWS, back=None),
+    last_4, near = SlideRows(unit=ROWS, back=4), SlideRows(unit=RANGE, back=7, ahead=5)
+    assert SeveralRows(frames).outer_on("ts") == (
+        near.on("ts"),
+        SlideRows(unit=ROWS, back=None).on("ts"),
     )
-    assert SeveralRows(frames[:1]).outer == (SlideRows(unit=RANGE, back=0, ahead=5),)
-    assert SeveralRows(frames[1:2]).outer == (SlideRows(unit=ROWS, back=4),)
+    at_row = SlideRows(unit=RANGE, back=0, ahead=5)
+    assert SeveralRows(frames[:1]).outer_on("ts") == (at_row.on("ts"),)
+    assert SeveralRows(frames[1:2]).outer_on("ts") == (last_4.on("ts"),)
     with pytest.raises(ValueError, match="frames: must name at least one frame"):
         SeveralRows(())
     with pytest.raises(ValueError, match="starts the frame after the row"):

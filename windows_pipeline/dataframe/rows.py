@@ -26,7 +26,7 @@ from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.engine.row_time_shards import rows_in_time_shards
 from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.spark_frames import evaluate_in_spark, spark_serves
-from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows
+from windows_pipeline.windows.frames.row_windows import RowWindow
 from windows_pipeline.windows.frames.validator import require_distinct_aliases, require_fitting
 
 _RECORD, _TIME_MS = "record", "_event_time_ms"
@@ -246,7 +246,7 @@ def _evaluate(
 ) -> DataFrame:
     """The columns to keep of each row, with its results in columns by index."""
     aggregates, keys = row_input.engine_aggregates, row_input.keys
-    if isinstance(window, SlideRows) and spark_serves(window, rows, aggregates):
+    if spark_serves(window, rows, aggregates):
         return evaluate_in_spark(
             rows, window, keys, aggregates, arrival, keep, with_failed=with_failed
         )

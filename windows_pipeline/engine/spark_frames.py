@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
@@ -22,7 +23,9 @@ _WINDOW = "\0"
 """The part of an error's text that each row replaces by the name of its window."""
 
 
-def spark_serves(window: RowWindow, records: DataFrame, aggregates: Sequence[Aggregate]) -> bool:
+def spark_serves(
+    window: RowWindow, records: DataFrame, aggregates: Sequence[Aggregate]
+) -> TypeGuard[SlideRows]:
     """Whether Spark's own frame has the engine's results at the same cost.
 
     A frame without a start only grows: Spark adds each row once, and spills a group that does

@@ -8,7 +8,6 @@ from windows_pipeline.windows.frames.bounds import (
     UNBOUNDED_RANGE,
     UNBOUNDED_ROW,
 )
-from windows_pipeline.windows.frames.graced_rows import ROW_KEY, GracedRows
 from windows_pipeline.windows.frames.row_count import RowCount, rows
 from windows_pipeline.windows.frames.row_windows import (
     RowWindow,
@@ -18,6 +17,7 @@ from windows_pipeline.windows.frames.row_windows import (
 )
 from windows_pipeline.windows.frames.several_rows import SeveralRows
 from windows_pipeline.windows.graced import EpisodeEnd
+from windows_pipeline.windows.graced_rows import ROW_KEY, GracedRows
 from windows_pipeline.windows.group_window import GroupWindow, Session, Slide, Tumble
 from windows_pipeline.windows.look_around import LookAround
 from windows_pipeline.windows.session import SessionWindows

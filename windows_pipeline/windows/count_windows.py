@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from windows_pipeline.windows.arguments import require_flag, require_positive_count
-
-
-class ResultRows(NamedTuple):
-    """Which rows of a key, numbered from 1 in the order of arrival, have a result.
-
-    Attributes:
-        first: The first such row.
-        every: From each such row to the next.
-        size: A row counts in the results of this many rows, from itself on, if they have one.
-    """
-
-    first: int = 1
-    every: int = 1
-    size: int = 1
+from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.windows.frames.row_count import ResultRows
+from windows_pipeline.windows.frames.row_windows import SlideRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +35,14 @@ class CountWindows:
         require_positive_count("size", self.size)
         require_positive_count("advance", self.advance)
         require_flag("short_first", self.short_first)
+
+    by_arrival = True
+    frames = ()
+
+    def outer_on(self, column: str) -> tuple[SlideRows]:
+        """The rows that end with each row, as many as a window has; no time orders them."""
+        del column
+        return (SlideRows(unit=FrameUnit.ROWS, back=self.size - 1),)
 
     @property
     def result_rows(self) -> ResultRows:

@@ -34,7 +34,7 @@ class GroupWindow:
     @property
     def by_rows(self) -> bool:
         """Whether rows, not time, make windows: then a column orders them by arrival."""
-        return isinstance(self.windows, CountWindows)
+        return self.windows.by_arrival
 
     def on(self, column: str) -> Self:
         """Returns these windows over a column.

@@ -128,7 +128,7 @@ def _of_several(in_time: DataFrame, window: SeveralRows) -> DataFrame:
     Each of these frames holds the record itself, so there are no records between two frames.
     """
     numbered = in_time.withColumn("_position", F.row_number().over(_by_time("key", "part")))
-    frames = [_of_slide(frame) for frame in window.outer]
+    frames = [_of_slide(frame) for frame in window.outer_on(_TIME_MS)]
     least = {"_first_position": "_position", "recount_first_ms": _TIME_MS}
     most = {"_last_position": "_position", "recount_last_ms": _TIME_MS}
     counted = numbered.withColumns(

@@ -1,1 +1,1 @@
-"""Windows of each row: FLIP-11 frames by rows or by time, and rows with grace."""
+"""Windows of each row: FLIP-11 frames by rows or by time."""

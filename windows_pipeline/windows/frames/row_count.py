@@ -1,8 +1,9 @@
-"""Numbers of rows, as sizes and bounds of windows by rows."""
+"""Numbers of rows, as sizes and bounds of windows by rows, and of those that have results."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from windows_pipeline.windows.durations import MAX_DURATION_MS
 
@@ -33,3 +34,17 @@ def rows(count: int) -> RowCount:
         ValueError: The count is not an int, or is too large.
     """
     return RowCount(count)
+
+
+class ResultRows(NamedTuple):
+    """Which rows of a key, numbered from 1 in the order of arrival, have a result.
+
+    Attributes:
+        first: The first such row.
+        every: From each such row to the next.
+        size: A row counts in the results of this many rows, from itself on, if they have one.
+    """
+
+    first: int = 1
+    every: int = 1
+    size: int = 1

@@ -9,7 +9,7 @@ from typing import Self
 from windows_pipeline.windows.arguments import require_positive
 from windows_pipeline.windows.durations import Duration, duration_ms, duration_text
 from windows_pipeline.windows.frames.bounds import Bound, FrameUnit, RowBound, row_bound
-from windows_pipeline.windows.frames.row_count import RowCount
+from windows_pipeline.windows.frames.row_count import ResultRows, RowCount
 from windows_pipeline.windows.look_around import LookAround
 
 
@@ -67,6 +67,15 @@ class _OnTime:
 
     def require_rows(self) -> None:
         """Checks that a window can have rows."""
+
+    frames = ()
+    """The frames of a row by name, where it has several."""
+    result_rows = ResultRows()
+    """Which rows have a result: each one."""
+
+    def outer_on(self, column: str) -> tuple[Self]:
+        """The row windows that together are a row's window, over a column of time."""
+        return (replace(self, time_column=column),)
 
     @property
     def timeout_ms(self) -> int | None:
@@ -342,6 +351,10 @@ class TumbleRows(_OnTime):
         if self.by_arrival:
             return "this window counts rows in the order of arrival"
         return super(TumbleRows, self).why_arrival
+
+    def outer_on(self, column: str) -> tuple[Self]:
+        """The same over the column; blocks of rows as they are."""
+        return (self,) if self.by_arrival else super(TumbleRows, self).outer_on(column)
 
     @property
     def look_back_ms(self) -> int | None:

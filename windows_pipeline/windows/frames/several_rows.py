@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.windows.frames.row_count import ResultRows
 from windows_pipeline.windows.frames.row_windows import SlideRows
 
 
@@ -32,12 +33,9 @@ class SeveralRows:
         for _, frame in self.frames:
             frame.require_rows()
 
-    def on(self, column: str) -> SeveralRows:
-        """Returns these frames over a column of time; see `SlideRows.on`."""
-        return SeveralRows(tuple((name, frame.on(column)) for name, frame in self.frames))
+    result_rows = ResultRows()
 
-    @property
-    def outer(self) -> tuple[SlideRows, ...]:
+    def outer_on(self, column: str) -> tuple[SlideRows, ...]:
         """The frame between the outermost bounds of each unit; it holds the row."""
         found = []
         for unit in FrameUnit:
@@ -45,7 +43,7 @@ class SeveralRows:
             if of_unit:
                 back = _furthest(frame.back for frame in of_unit)
                 ahead = _furthest(frame.ahead for frame in of_unit)
-                found.append(replace(of_unit[0], back=back, ahead=ahead))
+                found.append(SlideRows(unit=unit, back=back, ahead=ahead, time_column=column))
         return tuple(found)
 
 

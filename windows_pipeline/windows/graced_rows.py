@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from windows_pipeline.windows.count_windows import CountWindows, ResultRows
-from windows_pipeline.windows.frames.bounds import FrameUnit
-from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows
+from windows_pipeline.windows.count_windows import CountWindows
+from windows_pipeline.windows.frames.row_count import ResultRows
+from windows_pipeline.windows.frames.row_windows import RowWindow
 from windows_pipeline.windows.frames.several_rows import SeveralRows
 from windows_pipeline.windows.graced import Graced
 from windows_pipeline.windows.look_around import LookAround
@@ -35,8 +35,8 @@ class GracedRows(Graced):
 
     def __post_init__(self) -> None:
         """Checks that a frame can contain rows."""
-        if isinstance(self.window, SlideRows):
-            self.window.require_rows()
+        for frame in self.outer:
+            frame.require_rows()
 
     @property
     def outer(self) -> tuple[RowWindow, ...]:
@@ -45,25 +45,17 @@ class GracedRows(Graced):
         Count windows become frames of rows; several frames become one of each unit, between
         their outermost bounds.
         """
-        if isinstance(self.window, CountWindows):
-            return (SlideRows(unit=FrameUnit.ROWS, back=self.window.size - 1),)
-        if isinstance(self.window, SeveralRows):
-            return self.window.on(_TIME).outer
-        by_arrival = not isinstance(self.window, SlideRows) and self.window.by_arrival
-        return (self.window if by_arrival else replace(self.window, time_column=_TIME),)
+        return self.window.outer_on(_TIME)
 
     @property
     def frames(self) -> tuple[RowWindow, ...]:
         """All frames of a row; of several frames those that the aggregates choose from."""
-        if isinstance(self.window, SeveralRows):
-            return tuple(frame for _, frame in self.window.frames)
-        return self.outer
+        return tuple(frame for _, frame in self.window.frames) or self.outer
 
     def frames_of(self, name: str | None) -> tuple[RowWindow, ...]:
         """The row windows that hold an aggregate's values, by its frame's name if it has one."""
-        if name is None or not isinstance(self.window, SeveralRows):
-            return self.outer
-        return (dict(self.window.on(_TIME).frames)[name],)
+        named = dict(self.window.frames)
+        return self.outer if name is None or not named else named[name].outer_on(_TIME)
 
     @property
     def by_arrival(self) -> bool:
@@ -78,7 +70,7 @@ class GracedRows(Graced):
     @property
     def result_rows(self) -> ResultRows:
         """Which rows have a result: each one, unless windows count them."""
-        return self.window.result_rows if isinstance(self.window, CountWindows) else ResultRows()
+        return self.window.result_rows
 
     @property
     def timeout_ms(self) -> int | None:
