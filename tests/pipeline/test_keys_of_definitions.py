@@ -20,6 +20,7 @@ from tests.support.kinds import (
     DEFINITIONS,
     FIRST_DAY,
     POLICIES,
+    TRIGGERS,
     WINDOWS,
     Ran,
     arrived,
@@ -190,7 +191,9 @@ def declare(settings: Settings, folder: Path, names: Sequence[str], **source: ob
         common.pop("first_window_start", None)
         common.setdefault("grace", f"{ROW_GRACE} ms")
         if kind == "hops":
-            common["trigger"] = {"early_every": "3 ms"}
+            common["trigger"] = TRIGGERS["hops"]
+        if kind in ROWS:
+            common["trigger"] = {"final": True}
         aggregates = {of: f"{how}({what})" for of, (how, what) in aggregates_of(name).items()}
         alerts = BUSY
         if name.startswith("pair"):  # a part of the key, which is at least 'a' in all records
@@ -306,6 +309,7 @@ def require_the_oracles(
     passing = {one.id for one in own if one.key != FILTERED_OUT}
     if kind in ROWS:
         require_the_oracles_rows(kind, final, late, own)
+        require_a_firing_of_each_row(tables.firings.read(spark).collect(), final, own)
         return
     definition, aggregates = DEFINITION[kind], aggregates_of(name)
     wanted = asked_for(final_windows(own, ARRIVAL_UNITS, definition, aggregates))
@@ -352,6 +356,24 @@ def require_the_oracles_rows(
         for one in own
         if one.id not in came and one.key != FILTERED_OUT
     ]
+
+
+def require_a_firing_of_each_row(
+    fired: Sequence[Any], final: Sequence[Any], own: Sequence[Record]
+) -> None:
+    """Rules E2, F5: once, as it becomes final, after the first record that closes it."""
+    so_far = [max(one.event_time for one in own[: n + 1]) for n in range(len(own))]
+    wanted = []
+    for row in final:
+        after = next(n for n, s in enumerate(so_far) if s > ms(row.window_end) + ROW_GRACE)
+        result = (row.arrival_unit, key_text(row.key), row.offset, row.record_count, row.total)
+        wanted.append((*result, 0, "ON_TIME", True, so_far[after], own[after].offset))
+    found = [
+        (row.arrival_unit, key_text(row.key), row.offset, row.record_count, row.total,
+         row.firing_id, row.reason, row.is_final, ms(row.stream_time), row.fired_after)
+        for row in fired
+    ]  # fmt: skip
+    assert sorted(map(repr, found)) == sorted(map(repr, wanted))
 
 
 def require_the_oracles_firings(fired: Sequence[Any], own: Sequence[Record]) -> None:

@@ -27,6 +27,15 @@ CODE = """def warn(key, window, content, context):
 
 def listed(key, window, content, context):
     return [(str(key), record["s"], record["v"]) for record in content]
+
+
+def settled(key, window, content, context):
+    if context.is_final:
+        yield context.cause, content["record_count"], content["total"]
+
+
+def members(key, window, content, context):
+    yield context.is_final, [record["v"] for record in content]
 """
 COLUMNS = {"k": "string", "t": "bigint", "v": "double", "s": "string"}
 WARN = {
@@ -38,8 +47,18 @@ LISTED = {
     "columns": {"of_key": "string", "s": "string", "v": "double"},
     "records": ["v", "s"],
 }
+SETTLED = {
+    "function": "my_module:settled",
+    "columns": {"cause": "string", "n": "bigint", "total": "double"},
+}
+MEMBERS = {
+    "function": "my_module:members",
+    "columns": {"is_last": "boolean", "listed": "array<double>"},
+    "records": ["v"],
+}
 SIZE, GRACE, EVERY = 10, 6, 2
 POLICY = Policy(size=SIZE, advance=SIZE, lateness=GRACE, every_n=EVERY)
+FINAL: dict[str, object] = {"final": True}
 COMMON: dict[str, object] = {
     "grace": f"{GRACE} ms",
     "trigger": {"early_every": f"{EVERY} records"},
@@ -54,8 +73,25 @@ WINDOWS: dict[str, dict[str, object]] = {
     "slides": {**COMMON, "kind": "sliding", "time_difference": "5 ms", "process": LISTED},
     "pairs": {**TUMBLING, "key": ["k", "s"], "process": WARN},
     "all": {**TUMBLING, "key": [], "process": WARN, "where": "v > 1"},
+    "once": {**TUMBLING, "trigger": FINAL, "process": SETTLED},
+    "often": {
+        **TUMBLING,
+        "trigger": {"early_every": f"{EVERY} records", "late": True, **FINAL},
+        "process": SETTLED,
+    },
+    "grown": {
+        **COMMON,
+        "kind": "session",
+        "gap": "4 ms",
+        "trigger": {"early_every": "3 ms", **FINAL},
+        "process": SETTLED,
+    },
+    "ahead": {**COMMON, "kind": "forward", "size": "5 ms", "trigger": FINAL, "process": MEMBERS},
+    "counts": {**COMMON, "kind": "count", "size": 2, "trigger": FINAL, "process": MEMBERS},
 }
-FEW = ("w", "lists")
+FEW = ("w", "lists", "once")
+FINALS = ("once", "often", "grown", "ahead", "counts")
+"""Those with final firings."""
 HEADER = "k,t,v,s\n"
 RECORDS = [
     *("a,0,2.5,x", "a,1,7.5,y", "b,2,1,x", "a,9,4,x", "b,12,4,y", "a,3,1,x", "b,13,5,"),
@@ -131,6 +167,41 @@ def wanted_of(records: Sequence[str]) -> list[tuple[Any, ...]]:
     return sorted(wanted)
 
 
+def require_final_firings(project: SmallProject, name: str, records: Sequence[str]) -> None:
+    """Requires one row of each final window, with its values, and of no other firing."""
+    tables = project.source.of(name)
+    final = {
+        (row["key"], *map(row.get, tables.final_windows.key[1:])): row
+        for row in named_rows(tables.final_windows)
+    }
+    rows = {
+        (row["key"], *map(row.get, tables.final_windows.key[1:])): row
+        for row in processed(project, name)
+    }
+    assert rows.keys() == final.keys()
+    assert len(rows) == len(processed(project, name)) > 3
+    for window, row in rows.items():
+        assert row["arrival_unit"] == final[window]["arrival_unit"]
+        if "listed" in row:
+            assert row["is_last"]
+            assert len(row["listed"]) == final[window]["record_count"]
+            assert sum(row["listed"]) == final[window]["total"]
+        else:
+            assert (row["total"], row["n"]) == (
+                final[window]["total"],
+                final[window]["record_count"],
+            )
+            assert row["cause"] == "STREAM_TIME"
+    if name in ("once", "often"):
+        split = [line.split(",") for line in records]
+        policy = POLICY._replace(final=True, final_only=name == "once")
+        of_oracle = firings([(line[0], int(line[1])) for line in split], policy)
+        assert sorted(
+            (row["key"], ms(row["window_start"]), row["firing_id"], row["reason"])
+            for row in rows.values()
+        ) == [(f.key, f.start, f.id, f.reason) for f in of_oracle if f.is_final]
+
+
 @pytest.mark.parametrize(
     "names", [FEW, pytest.param(tuple(WINDOWS), marks=pytest.mark.long)], ids=["few", "all"]
 )
@@ -162,6 +233,9 @@ def test_its_rows_are_the_same_by_days_in_a_stream_and_rebuilt(
         os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
     status, said = streamed.ingest("stream")
     assert status == 0, said
+    for name in FINALS:
+        if name in names:
+            require_final_firings(project, name, [*RECORDS, LAST])
     by_days = project.results_of(names)
     assert by_days == streamed.results_of(names)
     for name in names:
@@ -181,7 +255,7 @@ def test_its_rows_are_the_same_by_days_in_a_stream_and_rebuilt(
 
 def test_a_correction_computes_its_rows_again(project: SmallProject) -> None:
     """Rules E1, E3: a day that was landed again changes the rows as it changes firings."""
-    declare(project, ("w",))
+    declare(project, ("w", "often"))
     land(project, RECORDS[:CUT])
     project.land(2, HEADER + "".join(f"{line}\n" for line in (*RECORDS[CUT:], LAST)))
     status, said = project.ingest("run")
@@ -190,10 +264,9 @@ def test_a_correction_computes_its_rows_again(project: SmallProject) -> None:
     land(project, changed)
     status, said = project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-01")
     assert status in (0, 1), said
-    status, said = project.call(
-        *("correct", "p", "--windows", "w", "--from", "2026-11-01", "--cause", "landed again")
-    )
+    status, said = project.call("correct", "p", "--from", "2026-11-01", "--cause", "landed again")
     assert status == 0, said
+    require_final_firings(project, "often", [*changed, *RECORDS[CUT:], LAST])
     wanted = wanted_of([*changed, *RECORDS[CUT:], LAST])
     assert found_in(project) == wanted
     assert wanted != wanted_of([*RECORDS, LAST])

@@ -113,6 +113,37 @@ def test_a_final_result_is_one_firing_of_any_windows(spark: SparkSession) -> Non
             assert (row.firing_id, row.reason, row.is_final) == (0, "ON_TIME", True)
 
 
+@pytest.mark.parametrize(
+    ("windows", "trigger", "policy"),
+    [
+        (HOPPING, EARLY.with_final(), Policy(20, 5, lateness=5, interval=4)),
+        (
+            SessionWindows(3, 6),
+            UPDATES.without_late().with_final(),
+            Policy(gap=3, lateness=4, out_of_orderness=2, every_n=2, late=False),
+        ),
+    ],
+)
+def test_a_final_firing_follows_the_others(
+    spark: SparkSession, windows: TimeWindows | SessionWindows, trigger: Trigger, policy: Policy
+) -> None:
+    """Rules E1, E2: the last of its window, unless that on time is final."""
+    records = made(5)
+    of = [sum_("value").alias("total"), collect_list("value").alias("listed")]
+    found = by_user(frame(spark, records), windows).firings(trigger, *of)
+    rows = [
+        (*row[:3], row.firing_id, row.reason, row.cause, row.stream_time, row.fired_after,
+         row.record_count, row.total, sorted(row.listed), row.is_final)
+        for row in found.collect()
+    ]  # fmt: skip
+    expected = oracle_firings(records, policy._replace(final=True))
+    finals = [firing for firing in expected if firing.is_final]
+    assert {firing.reason for firing in finals} == {"ON_TIME", "LATE"}
+    assert len({firing[:3] for firing in finals}) == len(finals)
+    of_sessions = [f._replace(end=f.end - policy.gap) for f in expected]
+    assert in_order(rows) == in_order([wanted(firing) for firing in of_sessions])
+
+
 def test_source_partitions_are_merged_by_stream_time(spark: SparkSession) -> None:
     """Rules A1 and A4: as far as the slowest has come, in the order of (S, partition, offset)."""
     halves = {"one": made(3), "two": [(key, time + 5) for key, time in made(4)]}

@@ -72,7 +72,7 @@ def _since(time: datetime) -> int:
 
 
 def _streamed(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[object]:
-    run_stream(spark, pipeline, settings)
+    run_stream(spark, tables_of(pipeline, settings.warehouse), settings)
     return [*windows_of(tables_of(pipeline, settings.warehouse).of("w").keyed_windows)]
 
 

@@ -226,7 +226,7 @@ def test_a_topic_of_one_partition_has_sessions_and_windows_of_rows(
     )
     arrived = [10, 14, 12, 30, 33, 20, 50, 49, 47, 70]  # 20 is late: stream time is 33
     broker.send("single", [(0, None, as_json("a", ms, ms), 0) for ms in arrived])
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
     found = {
         name: sorted(
             tuple(row["times"])
@@ -253,7 +253,7 @@ def _follow_two(spark: SparkSession, settings: Settings, folder: Path, broker: K
     pipeline, own = declared_pipeline(
         folder, settings, {"format": "kafka", "kafka": kafka}, ONE_ORDER["sums"]
     )
-    run_stream(spark, pipeline, own)
+    run_stream(spark, tables_of(pipeline, own.warehouse), own)
 
 
 @pytest.mark.long

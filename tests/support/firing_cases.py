@@ -40,6 +40,7 @@ def trigger_of(policy: Policy) -> Trigger:
         discards=policy.discarding,
         out_of_orderness_ms=policy.out_of_orderness,
         as_in_flink=policy.as_in_flink,
+        also_final=policy.final and not policy.final_only,
     )
 
 

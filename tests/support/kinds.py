@@ -86,16 +86,21 @@ WINDOWS: dict[str, dict[str, object]] = {
     "forwards": {"kind": "forward", "size": "6 ms", "grace": "5 ms"},
 }  # fmt: skip
 POLICIES = {
-    "hops": Policy(size=10, advance=4, lateness=4, interval=3),
+    "hops": Policy(size=10, advance=4, lateness=4, interval=3, final=True),
     "sessions": Policy(gap=4, lateness=4, out_of_orderness=2, every_n=2, discarding=True),
-    "slides": Policy(difference=6, lateness=4, out_of_orderness=1, every_n=2, emit_empty=True),
+    "slides": Policy(
+        difference=6, lateness=4, out_of_orderness=1, every_n=2, emit_empty=True, final=True
+    ),
 }
 """The windows of `DEFINITIONS` that fire early; the grace is out-of-orderness and lateness."""
 TRIGGERS: dict[str, dict[str, object]] = {
-    "hops": {"early_every": "3 ms"},
+    "hops": {"early_every": "3 ms", "late": True, "final": True},
     "sessions": {"early_every": "2 records", "panes": "discarding", "out_of_orderness": "2 ms"},
-    "slides": {"early_every": "2 records", "out_of_orderness": "1 ms"},
-}
+    "slides": {
+        "early_every": "2 records", "out_of_orderness": "1 ms", "late": True, "final": True,
+    },
+    "forwards": {"final": True},
+}  # fmt: skip
 BUSY = {"busy": {"when": "record_count >= 2", "severity": "total"}}
 LARGE = Decimal("12345678901234567.89")
 """No double holds it, nor a tenth."""

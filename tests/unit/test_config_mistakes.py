@@ -483,8 +483,8 @@ BROKEN_KINDS = [
         "kind: forward\n    size: 1 hour\n    trigger: {early_every: 5 ms}",
         "trigger",
         (
-            "'forward' windows fire only when they close; leave trigger out, or use kind: "
-            "sliding, hopping or tumbling"
+            "'forward' windows fire only when they close; write 'trigger: {final: true}', or use "
+            "kind: sliding, hopping or tumbling"
         ),
     ),
     ("size: 1 hour", "kind", "write 'kind: ...' in windows.hourly"),

@@ -29,6 +29,7 @@ from windows_pipeline.kernels.firings.windows import NewInput
 from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 from windows_pipeline.windows.firing.triggers import Trigger
+from windows_pipeline.windows.firing.triggers import trigger_of as trigger_from_fields
 
 FLINK = read_cases("flink", "firings")
 HOUR = TimeWindows.of_size_and_grace("1 hour", "5 minutes")
@@ -256,6 +257,19 @@ def test_stream_time_that_passes_several_ticks_fires_once() -> None:
             "must not be negative",
         ),
         (lambda: Trigger(late=1), "late: must be True or False, not 1"),  # type: ignore[arg-type]
+        (
+            lambda: Trigger.at_window_end().discarding().with_final(),
+            "with_final: a final firing shows all records .* cannot go with discarding",
+        ),
+        (lambda: Trigger.until_window_closes().with_final(), "start from Trigger.at_window_end"),
+        (
+            lambda: trigger_from_fields("1 hour", final=True, panes="discarding"),
+            "panes: 'discarding' does not go with final",
+        ),
+        (
+            lambda: trigger_from_fields(final=True, out_of_orderness="5 ms"),
+            "out_of_orderness: '5 ms' has no effect, because these windows fire only as they close",
+        ),
         (
             lambda: Trigger().fitted(SlidingWindows.of("1 second").grace("1 second")),
             "ForwardSlidingWindows fire only when they close",

@@ -35,6 +35,14 @@ def with_trigger(trigger: str, text: str = TUMBLING) -> str:
         ("{early_every: 10 records, late: false}", AT_END.early_every_n(10).without_late()),
         ("{early_every: update, panes: discarding}", AT_END.early_every_update().discarding()),
         ("{out_of_orderness: 5 seconds}", AT_END.with_out_of_orderness("5 seconds")),
+        ("{final: true}", Trigger.until_window_closes()),
+        ("{final: true, late: false}", AT_END.without_late().with_final()),
+        ("{final: true, late: true}", AT_END.with_final()),
+        (
+            "{final: true, early_every: update}",
+            AT_END.early_every_update().without_late().with_final(),
+        ),
+        ("{final: false}", AT_END),
     ],
 )
 def test_a_trigger_has_its_specification(tmp_path: Path, trigger: str, meant: Trigger) -> None:
@@ -62,7 +70,32 @@ def test_a_trigger_has_its_specification(tmp_path: Path, trigger: str, meant: Tr
             ),
         ),
         ("update", "", "'update' is not a mapping"),
-        ("", "", "is empty; write {} to let windows fire on time and late, or leave it out"),
+        ("{late: }", ".late", "is empty; write true or false, or leave it out"),
+        ("{final: 1}", ".final", "'1' must be true or false; write either, without quotes"),
+        (
+            "{final: true, late: true, panes: discarding}",
+            ".panes",
+            (
+                "'discarding' does not go with final, whose firing shows all records of its "
+                "window, not those since the firing before; leave one of them out"
+            ),
+        ),
+        (
+            "{final: true, out_of_orderness: 1 hour}",
+            ".out_of_orderness",
+            (
+                "'1 hour' has no effect, because these windows fire only as they close; leave it "
+                "out, or write late, too"
+            ),
+        ),
+        (
+            "",
+            "",
+            (
+                "is empty; write {} to let windows fire on time and late, {final: true} to let "
+                "them fire as they close, or leave it out"
+            ),
+        ),
         ("{early_every: 9007199254740993 records}", ".early_every", "is more than a window can"),
     ],
 )
@@ -111,6 +144,33 @@ def test_a_trigger_changes_the_definition_of_firings_only(tmp_path: Path) -> Non
         )
         field = "windows.hourly.trigger.early_every"
         assert changes == [f"{field}: was '1 minute', is '1 hour'"]
+
+
+@pytest.mark.parametrize(
+    ("written", "same"),
+    [
+        ("{}", "{late: true, final: false}"),
+        ("{final: true, early_every: 1 hour}", "{final: true, early_every: 1 hour, late: false}"),
+    ],
+)
+def test_a_default_that_is_written_is_no_other_definition(
+    tmp_path: Path, written: str, same: str
+) -> None:
+    """Rule H1: nor does a field that the file leaves out change tables of earlier releases."""
+    fields = [
+        table_definition(load_text(tmp_path, with_trigger(trigger)), "hourly", "firings")
+        for trigger in (written, same)
+    ]
+    assert fields[0] == fields[1]
+    assert ("windows.hourly.trigger.final" in fields[0]) == ("final" in written)
+
+
+@pytest.mark.parametrize("trigger", ["{final: true}", "{final: true, late: true}"])
+def test_only_firings_before_the_close_can_warn(tmp_path: Path, trigger: str) -> None:
+    """Rules E2, E5."""
+    tables = specs_of(load_text(tmp_path, with_trigger(trigger)), "").of("hourly")
+    assert tables.firings.is_written
+    assert tables.early_warnings.is_written == ("late" in trigger)
 
 
 @pytest.mark.parametrize(

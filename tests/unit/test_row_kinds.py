@@ -119,7 +119,7 @@ BROKEN = [
         "trigger",
         (
             "'count' windows have one result for each row, the final one, and cannot fire earlier; "
-            "leave trigger out"
+            "write 'trigger: {final: true}', or use kind: hopping or tumbling"
         ),
     ),
 ]

@@ -203,8 +203,9 @@ def test_it_needs_firings(tmp_path: Path, kind: str) -> None:
     (problem,) = refused.value.problems
     assert problem == (
         f"{file}:{line_of(text, 'process: ')}: windows.hourly.process.function: 'my_module:warn' "
-        "is called at each firing, and windows without a trigger have none; write 'trigger: {}' "
-        "beside it, for firings on time and late"
+        "is called at each firing, and windows without a trigger have none; write 'trigger: "
+        "{final: true}' beside it, for a firing of each final result, or 'trigger: {}', for "
+        "firings on time and late"
     )
 
 

@@ -58,7 +58,15 @@ def closed_checks(trigger: FiringTrigger) -> list[Check]:
             failing,
         )
     ]
-    if trigger.panes == "accumulating" and trigger.late:
+    if trigger.final:
+        checks.append(
+            Check(
+                "final_firing_once",
+                "Each closed window has one final firing, in the arrival unit that closed it (E2)",
+                "_final <> 1",
+            )
+        )
+    if trigger.panes == "accumulating" and (trigger.final or trigger.late is not False):
         checks.append(
             Check(
                 "last_firing_shows_final",

@@ -126,9 +126,11 @@ def _key_hint(text: str, source: Source) -> str | None:
 def _trigger_problems(windows: Windows) -> Iterator[Problem]:
     """Checks that windows stay open until they fire on time, and that no result hides a column."""
     trigger = windows.trigger
-    if trigger is None or windows.row_key:
+    if trigger is None:
         return
-    if trigger.out_of_orderness > windows.grace:
+    for problem in trigger.problems():
+        yield Problem(("trigger", *problem.path), problem.value, problem.text)
+    if not trigger.final_only and trigger.out_of_orderness > windows.grace:
         text = (
             f"is above the grace, {duration_text(windows.grace)}: windows would close before "
             f"they fire on time; write a grace of {duration_text(trigger.out_of_orderness)} or more"
@@ -149,10 +151,11 @@ def _process_problems(windows: Windows, source: Source) -> Iterator[Problem]:
     if windows.trigger is None:
         text = (
             "is called at each firing, and windows without a trigger have none; write "
-            "'trigger: {}' beside it, for firings on time and late"
+            "'trigger: {final: true}' beside it, for a firing of each final result, or "
+            "'trigger: {}', for firings on time and late"
         )
         yield Problem(("process", "function"), windows.process.function, text)
-    for problem in windows.process.problems(source.values):
+    for problem in windows.process.problems(source.values, windows.row_key):
         yield Problem(("process", *problem.path), problem.value, problem.text)
 
 

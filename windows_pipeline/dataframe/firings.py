@@ -30,11 +30,10 @@ from windows_pipeline.dataframe.windows import (
     timeout_names,
     windows_of_input,
 )
-from windows_pipeline.engine.firings.final import at_closing
+from windows_pipeline.engine.firings.final import at_closing, with_final
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
-from windows_pipeline.engine.firings.plan import fire
+from windows_pipeline.engine.firings.plan import advances_of, fire
 from windows_pipeline.engine.firings.process import RECORDS, FunctionKernel
-from windows_pipeline.engine.firings.watermark_steps import collect_advances
 from windows_pipeline.windows import WindowSpec
 from windows_pipeline.windows.firing.triggers import Trigger
 from windows_pipeline.windows.firing.window_function import WindowFunction
@@ -156,42 +155,37 @@ def _fired(
     with_failed: bool = False,
 ) -> DataFrame:
     """The firings of each window; see `plan.fire` for the columns."""
-    if trigger.final_only:
-        return _when_closed(windows, inputs, input_ends=input_ends, with_failed=with_failed)
-    computed_days = {0: FiringSpec(trigger.fitted(windows), trigger)}
-    aggregates = aggregates_of(inputs)
-    return fire(
-        with_order_of_pairs(
-            _merged(inputs, input_ends=input_ends),
+    merged, aggregates = _merged(inputs, input_ends=input_ends), aggregates_of(inputs)
+    spec, keys = FiringSpec(trigger.fitted(windows), trigger), inputs[0].keys
+    advances = advances_of(merged, [spec], ARRIVAL_COLUMNS, input_ends=input_ends)
+    fired = None
+    if not trigger.final_only:
+        fired = fire(
+            with_order_of_pairs(merged, aggregates, ("_stream_time_ms", *ARRIVAL_COLUMNS)),
+            {0: spec},
+            keys,
             aggregates,
-            ("_stream_time_ms", *ARRIVAL_COLUMNS),
-        ),
-        computed_days,
-        inputs[0].keys,
-        aggregates,
-        ARRIVAL_COLUMNS,
-        input_ends=input_ends,
-        with_failed=with_failed,
-    )
+            ARRIVAL_COLUMNS,
+            input_ends=input_ends,
+            with_failed=with_failed,
+            advances=advances,
+        )
+        if not trigger.also_final:
+            return fired
+    closed = _closed(windows, inputs, input_ends=input_ends, with_failed=with_failed)
+    closing = at_closing(closed, windows, advances, merged.schema, ARRIVAL_COLUMNS)
+    return closing if fired is None else with_final(fired, closing, keys)
 
 
-def _when_closed(
+def _closed(
     windows: WindowSpec, inputs: Sequence[Input], *, input_ends: bool, with_failed: bool
 ) -> DataFrame:
-    """One firing for each window, with its result when it closes (rule E1)."""
-    delay_ms = windows.close_delay_ms
-    timed = with_close_times(records_of(inputs), delay_ms, _arrival(inputs[0]))
+    """The windows that close, each with its final result (rule E1)."""
+    timed = with_close_times(records_of(inputs), windows.close_delay_ms, _arrival(inputs[0]))
     found = windows_of_input(
         timed, windows, inputs[0], aggregates_of(inputs), with_failed=with_failed
     )
-    in_time = _merged(inputs, input_ends=input_ends)
-    advances = collect_advances(
-        in_time, ARRIVAL_COLUMNS, windows.closing_grid_ms, input_ends=input_ends
-    )
-    # Stream time passes an inclusive window end one millisecond later (rule A4).
-    beyond_ms = delay_ms if windows.excludes_end else delay_ms + 1
-    closed = found if input_ends else found.where("closed")
-    return at_closing(closed, beyond_ms, advances, in_time.schema, ARRIVAL_COLUMNS)
+    return found if input_ends else found.where("closed")
 
 
 def _merged(inputs: Sequence[Input], *, input_ends: bool) -> DataFrame:

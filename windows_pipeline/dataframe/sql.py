@@ -65,7 +65,7 @@ def sql(spark: SparkSession, query: str, *, modules: Sequence[str | Path] = ()) 
     `Windowed.arrival`), and `pre_aggregate`; tumbling, hopping and sliding windows also
     `first_window_start_ms` and `emit_empty`. With `late_records => TRUE`, instead of `aggregates`,
     the rows are the late records (see `Windowed.late`). With `early_every`, `late`, `panes`,
-    `out_of_orderness` or `input_ends` the rows are firings (see `Windowed.firings`).
+    `out_of_orderness`, `final` or `input_ends` the rows are firings (see `Windowed.firings`).
 
     Functions of rows take `alias`, the name of the column of bounds. Bounds are durations,
     '5 rows', 'unbounded' or 'unbounded rows'; a size of `tumble_rows` may be '5 rows' or 5.

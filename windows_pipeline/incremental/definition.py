@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.merge import Resumed
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import BoundAggregates, Pipeline, Source, Windows
-from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
+from windows_pipeline.engine.firings.kernel import AFTER
 from windows_pipeline.engine.record_shards import ROWS_BEFORE, in_record_shards
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD
 from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
@@ -274,8 +274,8 @@ class Definition:
 
     @property
     def raises_warnings(self) -> bool:
-        """Whether firings that break a rule warn of it; a session's bounds change as it grows."""
-        return bool(self.windows.alerts) and self.spec.keeps_bounds
+        """Whether firings that break a rule can warn of it."""
+        return bool(self.windows.alerts) and self.tables.early_warnings.is_written
 
     @cached_property
     def function(self) -> FiringFunction:
@@ -291,23 +291,37 @@ class Definition:
     ) -> DataFrame:
         """Computes the firings of some computed days; see `arrival_unit_firings`.
 
-        If there are rules, earlier firings of the same windows are returned, too: a window's
-        warning belongs to its first firing that breaks the rule. If a function takes the records
-        of panes, these are returned, too; `firing_rows` leaves them out.
+        If there are rules, or windows fire as they close, earlier firings of the same windows are
+        returned, too: a window's warning belongs to its first firing that breaks the rule, and its
+        final firing has the last number. If a function takes the records of panes, these are
+        returned, too; `firing_rows` leaves them out.
 
         Returns:
             Firings with the columns of the table, and `_is_new`.
         """
-        trigger = self.windows.trigger
-        assert trigger is not None  # noqa: S101  only windows with a trigger fire
+        assert self.windows.trigger is not None  # noqa: S101  only windows with a trigger fire
+        trigger = self.windows.trigger.spec
+        aggregates = self.function.with_records(self.aggregates)
+        delay_ms, closed = self.spec.close_delay_ms, None
+        if trigger.fires_final:
+            closed = arrival_unit_windows(
+                self.cut(passing(records)),
+                self.spec,
+                aggregates,
+                {day: around.closing(delay_ms) for day, around in positions.items()},
+                only_closed=True,
+                tuning=self.tuning,
+            )
         fired = arrival_unit_firings(
             records,
-            FiringSpec(trigger.spec.fitted(self.spec), trigger.spec),
-            self.function.with_records(self.aggregates),
+            self.spec,
+            trigger,
+            aggregates,
             positions,
             resumed,
             came_with,
-            with_earlier=self.raises_warnings,
+            closed=closed,
+            with_earlier=self.raises_warnings or trigger.also_final,
             tuning=self.tuning,
         )
         return with_instants(fired).withColumns(

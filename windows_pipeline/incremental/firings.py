@@ -10,11 +10,14 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.arrival.merge import Position, Resumed
+from windows_pipeline.arrival.watermark import close_ms
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import BoundAggregates
+from windows_pipeline.engine.firings.final import at_closing, with_final
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
-from windows_pipeline.engine.firings.plan import fire
+from windows_pipeline.engine.firings.plan import advances_of, fire
 from windows_pipeline.engine.time_shards import shard_length_ms, within_a_day
+from windows_pipeline.engine.windows import PARTLY_LATE
 from windows_pipeline.incremental.aggregated_values import (
     REASONS,
     bound_aggregates,
@@ -22,8 +25,10 @@ from windows_pipeline.incremental.aggregated_values import (
     with_values,
 )
 from windows_pipeline.incremental.definition_records import PASSES
+from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows import FiringWindows
+from windows_pipeline.windows import FiringWindows, PipelineWindows
+from windows_pipeline.windows.firing.triggers import Trigger
 
 FIRING_ARRIVAL = ("_merged_as", "arrival_unit", "batch", "source_partition", "offset")
 """The columns that order records of one stream time: position in the merge, then arrival."""
@@ -36,15 +41,21 @@ class Positions(NamedTuple):
     before: Position
     after: Position
 
+    def closing(self, delay_ms: int) -> Closing:
+        """The close times of windows that are this far behind the watermark (rule A4)."""
+        return Closing(*(close_ms(at.stream_time_ms, delay_ms) for at in self))
+
 
 def arrival_unit_firings(
     records: DataFrame,
-    windows: FiringSpec,
+    spec: PipelineWindows,
+    trigger: Trigger,
     aggregates: Sequence[Aggregate] | BoundAggregates,
     positions: Mapping[int, Positions],
     resumed: Sequence[Resumed],
     came_with: Column,
     *,
+    closed: DataFrame | None = None,
     with_earlier: bool = False,
     tuning: Tuning = TUNING,
 ) -> DataFrame:
@@ -52,48 +63,76 @@ def arrival_unit_firings(
 
     Args:
         records: The frame that `records.records_to_read` returns for `definition_records`.
-        windows: The windows and their trigger.
+        spec: The windows.
+        trigger: When they fire.
         aggregates: What to compute of each pane.
         positions: The positions of the merge around each computed day, by day number.
         resumed: The parts of source partitions that resumed, among the arrival units of the
             records.
         came_with: Over `_computed_day`, `_after_arrival_unit` and `_after_batch`: whether the
             record after which a window fired arrived with the computed day.
+        closed: The windows that each computed day closed, with these aggregates, as
+            `arrival_unit_windows` returns them; None if the trigger has no final firings.
         with_earlier: Whether to return the earlier firings, too, of windows that were open before
-            the computed day and that it made fire or closed. Not for sessions.
+            the computed day and that it made fire or closed. Final firings need them.
         tuning: How records are cut into time shards, which they are if all have one key.
 
     Returns:
         The frame that `fire` returns with `FIRING_ARRIVAL`, and `_is_new` (boolean): whether the
-        firing came with the computed day.
+        firing came with the computed day. Of row windows also the columns that name the row.
     """
-    delay_ms = windows.windows.close_delay_ms
-    timed = _with_merge_position(records, delay_ms, resumed)
-    position = F.struct("_stream_time_ms", "_merged_as")
-    merged = _with_positions(timed, positions).where(position <= F.col("_position_after"))
-    merged = merged.withColumn("_is_new", F.col("_is_new") | (position > F.col("_position_before")))
-    computed_days, bound = dict.fromkeys(positions, windows), bound_aggregates(aggregates)
+    merged = _merged(records, spec, positions, resumed)
+    windows, bound = FiringSpec(trigger.fitted(spec), trigger), bound_aggregates(aggregates)
+    advances = advances_of(merged, [windows], FIRING_ARRIVAL)
+    closing = None
+    if closed is not None:
+        if spec.row_order and advances:  # the records, too, are of the last day
+            advances = dict.fromkeys(positions, advances[max(positions)])
+        found = closed.where("closed").drop(*PARTLY_LATE, REASONS)
+        closing = at_closing(found, spec, advances, merged.schema, FIRING_ARRIVAL)
+        closing = closing.withColumn("_is_new", F.lit(True))
+        if trigger.final_only:
+            return closing
     fired = fire(
         with_values(merged, bound),
-        computed_days,
+        dict.fromkeys(positions, windows),
         ["key"],
         bound.aggregates,
         FIRING_ARRIVAL,
         with_earlier=with_earlier,
         with_failed=True,
         passes=PASSES if PASSES in records.columns else None,
-        shard_ms=_shard_ms(windows.windows, tuning) if computed_days else None,
+        shard_ms=_shard_ms(windows.windows, tuning) if positions else None,
+        advances=advances,
     )
     fired = with_failures(fired, bound).drop(REASONS)
     if not with_earlier:
         return fired.withColumn("_is_new", F.lit(True))
     # The records do not cover windows that were closed before the computed day.
-    close_before_ms = F.col("_position_before")["_stream_time_ms"] - F.lit(delay_ms)
-    was_open = windows.windows.last_instant(F.col("_window_end_ms")) >= close_before_ms
+    close_before_ms = F.col("_position_before")["_stream_time_ms"] - F.lit(spec.close_delay_ms)
+    was_open = spec.last_instant(F.col("_window_end_ms")) >= close_before_ms
     covered = _with_positions(fired, positions).where(was_open)
     fired_at = F.struct("_stream_time_ms", F.col(f"{AFTER}_merged_as").alias("_merged_as"))
     is_new = came_with | (fired_at > F.col("_position_before"))
-    return covered.withColumn("_is_new", is_new).drop("_position_before", "_position_after")
+    fired = covered.withColumn("_is_new", is_new).drop("_position_before", "_position_after")
+    return fired if closing is None else with_final(fired, closing, ["key"])
+
+
+def _merged(
+    records: DataFrame,
+    spec: PipelineWindows,
+    positions: Mapping[int, Positions],
+    resumed: Sequence[Resumed],
+) -> DataFrame:
+    """The records that the merge has passed; those that it passed with their day are new."""
+    around = positions
+    if spec.row_order and positions:  # each record is there once, for the last day
+        before, after = zip(*positions.values(), strict=True)
+        around = {max(positions): Positions(min(before), max(after))}
+    timed = _with_merge_position(records, spec.close_delay_ms, resumed)
+    position = F.struct("_stream_time_ms", "_merged_as")
+    merged = _with_positions(timed, around).where(position <= F.col("_position_after"))
+    return merged.withColumn("_is_new", F.col("_is_new") | (position > F.col("_position_before")))
 
 
 def _shard_ms(windows: FiringWindows, tuning: Tuning) -> int | None:

@@ -14,7 +14,6 @@ from windows_pipeline.config import BoundAggregates, Source, Windows
 from windows_pipeline.engine.firings.process import RECORDS, FunctionKernel
 from windows_pipeline.windows.firing.window_function import WindowFunction
 
-_KEPT = ("arrival_unit", "key", "window_start", "window_end", "firing_id", "reason")
 _CONTEXT = ("_window_start_ms", "_window_end_ms", "cause", "_stream_time_ms", "is_final")
 _KEY, _PANE = "_key_", "_pane"
 """The prefix of the key's parts, and the column of a pane's records, which no aggregate has."""
@@ -67,23 +66,24 @@ class FiringFunction:
         if process is None or code is None:
             raise ValueError("windows: must have a function, and have none; declare process")
         keys = {f"{_KEY}{number}": part for number, part in enumerate(self._key_parts())}
-        names = ["record_count", *self.windows.aggregates, "failed"]
+        kept = ("arrival_unit", *self.windows.window_key, "firing_id", "reason")
+        names = [*self.windows.row_key, "record_count", *self.windows.aggregates, "failed"]
         content = {name: name for name in names} if process.records is None else {RECORDS: _PANE}
         needed = fired.select(
-            *_KEPT,
+            *kept,
             *_CONTEXT,
             *(part.alias(name) for name, part in keys.items()),
-            *content.values(),
+            *(column for column in content.values() if column not in kept),
         )
         kernel = FunctionKernel(
             WindowFunction(code.call, process.schema_text, process.records),
             list(keys),
             content,
-            kept=_KEPT,
+            kept=kept,
             name=process.function,
             file=code.file,
         )
-        schema = T.StructType([needed.schema[name] for name in _KEPT])
+        schema = T.StructType([needed.schema[name] for name in kept])
         schema.add(FunctionKernel.ROW_NUMBER, T.LongType())
         for name, kind in process.columns.items():
             schema.add(name, T.DataType.fromDDL(kind))

@@ -129,8 +129,9 @@ class FiringsJob(WindowsJob):
         arrival_units = F.broadcast(gapless_days_frame(spark, arrivals, days))
         final = self.window_tables.final_windows.of_arrival_units(spark, days)
         values = ["record_count", *self.windows.aggregates, "failed"]
-        numbered = with_previous_and_final(fired, final, arrival_units, values)
-        closed = with_their_firings(final, fired, arrival_units, values)
+        window = self.windows.window_key
+        numbered = with_previous_and_final(fired, final, arrival_units, window, values)
+        closed = with_their_firings(final, fired, arrival_units, window, values)
         batches = [
             Batch("firings", numbered, firing_checks(self.trigger)),
             Batch("closed", closed, closed_checks(self.trigger)),
@@ -140,7 +141,7 @@ class FiringsJob(WindowsJob):
             warnings = with_their_results(warned, fired, final, self.definition.rules)
             batches.append(Batch("early_warnings", warnings, self._warning_checks))
         if self.window_tables.processed.is_written:
-            made = with_their_firing(rows["processed"], fired)
+            made = with_their_firing(rows["processed"], fired, window)
             batches.append(Batch("processed", made, processed_checks()))
         own = own_checks_of_results(self.windows, self.result_columns, "firings")
         unblocked = [arrival_unit.day for arrival_unit in arrivals.arrival_units(days)]

@@ -46,7 +46,7 @@ class WindowHistory:
     """What became of a window.
 
     Attributes:
-        firings: Its firings, by number; none if the windows do not fire before they close.
+        firings: Its firings, by number; none of windows without a trigger.
         corrections: Its corrections, by number.
     """
 

@@ -250,7 +250,8 @@ class WindowStore(PinnedStore):
         rows = DefinitionRows(self._pipeline, self._name, self._warehouse, self._row_filter)
         records, closed_at_ms = records_of_window(rows, window, keys)
         history = self.history(window.key, window.start)
-        row = {name: window.other[name] for name in self._windows.row_key}
+        row_key = self._windows.row_key
+        row = {name: window.other[name] for name in row_key}
         before, after = self._beside(keys, window)
         return WindowTrace(
             window,
@@ -260,7 +261,11 @@ class WindowStore(PinnedStore):
             closed_at_ms,
             before,
             after,
-            tuple(each for each in history.firings if each.end == window.end),
+            tuple(
+                each
+                for each in history.firings
+                if (each.end, {name: each.other[name] for name in row_key}) == (window.end, row)
+            ),
             tuple(
                 each for each in history.corrections if (each.end, each.row) == (window.end, row)
             ),

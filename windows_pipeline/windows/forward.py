@@ -40,7 +40,8 @@ class ForwardSlidingWindows(FixedLength):
 
     trigger_problem = (
         "trigger: ForwardSlidingWindows fire only when they close; use "
-        "Trigger.until_window_closes(), or SlidingWindows.of_time_difference_and_grace"
+        "Trigger.until_window_closes(), in SQL final => TRUE, or "
+        "SlidingWindows.of_time_difference_and_grace"
     )
 
     @classmethod

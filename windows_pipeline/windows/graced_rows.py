@@ -91,6 +91,6 @@ class GracedRows(Graced):
         return LookAround.of_all([frame.look_around for frame in self.outer])
 
     trigger_problem = (
-        "trigger: windows of rows have one result for each row, the final one; leave the "
-        "trigger out"
+        "trigger: windows of rows have one result for each row, the final one; use "
+        "Trigger.until_window_closes()"
     )

@@ -17,7 +17,8 @@ Key = str | None
 class Policy(NamedTuple):
     """The windows and when they fire; without a gap or difference they are hopping or tumbling.
 
-    Of sliding ones `first_start` is v of rule B6.
+    Of sliding ones `first_start` is v of rule B6. With `final` each window fires as it closes, with
+    `final_only`, too, only then.
     """
 
     size: int = 0
@@ -34,6 +35,8 @@ class Policy(NamedTuple):
     difference: int = 0
     first_start: int | None = None
     emit_empty: bool = False
+    final: bool = False
+    final_only: bool = False
 
 
 class Firing(NamedTuple):
@@ -64,6 +67,7 @@ class _Window:
     records: list[int] = field(default_factory=list)
     next_id: int = 0
     on_time_was: bool = False
+    final_was: bool = False
     count: int = 0
     ends: bool = False  # the end of the input is still to come
     tick: int | None = None
@@ -92,8 +96,12 @@ class _Model:
         reason = "EARLY"
         if self.passed(window):
             reason = "LATE" if window.on_time_was else "ON_TIME"
-        if not window.records or (reason == "LATE" and not self.policy.late):
+        is_asked = self.policy.late or reason != "LATE"
+        if self.policy.final and (is_final or self.policy.final_only):
+            is_asked = is_final
+        if not window.records or not is_asked:
             return
+        window.final_was = window.final_was or is_final
         window.on_time_was = window.on_time_was or reason == "ON_TIME"
         held = tuple(sorted(window.records))
         self.firings.append(
@@ -237,6 +245,8 @@ class _Model:
                 and clock // interval > before // interval
             ):
                 self.fire(window, "stream time", after, is_final=False)
+            if self.policy.final and self.closed(window) and not window.final_was:
+                self.fire(window, "stream time", after, is_final=True)
 
     def flink_ticks(self, window: _Window, after: int | None) -> None:
         while window.tick_waits and window.tick is not None and self.clock - 1 >= window.tick:

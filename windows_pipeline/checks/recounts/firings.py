@@ -14,11 +14,13 @@ from windows_pipeline.incremental.early_warnings import WARNING_KEY
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
 
-_WINDOW = ("key", "window_start", "window_end")
-
 
 def with_previous_and_final(
-    firings: DataFrame, final: DataFrame, arrival_units: DataFrame, values: Sequence[str]
+    firings: DataFrame,
+    final: DataFrame,
+    arrival_units: DataFrame,
+    window: Sequence[str],
+    values: Sequence[str],
 ) -> DataFrame:
     """Joins each firing with the previous firing of its window and the window's final result.
 
@@ -26,6 +28,7 @@ def with_previous_and_final(
         firings: Rows of the table firings.
         final: The final windows of the same arrival units.
         arrival_units: The frame that `arrival_units.gapless_days_frame` returns.
+        window: The columns that identify a window.
         values: The columns of a result.
 
     Returns:
@@ -34,7 +37,7 @@ def with_previous_and_final(
         previous firing; `_has_final`, whether the arrival unit closed the window; and
         `_is_as_final`, whether the firing has the values of the final result.
     """
-    in_order = Window.partitionBy(*_WINDOW).orderBy("firing_id", "arrival_unit")
+    in_order = Window.partitionBy(*window).orderBy("firing_id", "arrival_unit")
     previous = {
         "arrival_unit": "arrival_unit",
         "since": "_since",
@@ -48,17 +51,21 @@ def with_previous_and_final(
         }
     )
     result = F.struct(*values).alias("_result")
-    finals = final.select("arrival_unit", *_WINDOW, F.lit(True).alias("_has_final"), result)
+    finals = final.select("arrival_unit", *window, F.lit(True).alias("_has_final"), result)
     has_final = F.coalesce("_has_final", F.lit(False))
     return (
-        join_on(numbered, finals, ["arrival_unit", *_WINDOW], "left")
+        join_on(numbered, finals, ["arrival_unit", *window], "left")
         .withColumns({"_has_final": has_final, "_is_as_final": _equals_result(values)})
         .drop("_result")
     )
 
 
 def with_their_firings(
-    final: DataFrame, firings: DataFrame, arrival_units: DataFrame, values: Sequence[str]
+    final: DataFrame,
+    firings: DataFrame,
+    arrival_units: DataFrame,
+    window: Sequence[str],
+    values: Sequence[str],
 ) -> DataFrame:
     """Joins each final window with the firings that it had in the same arrival units.
 
@@ -66,30 +73,33 @@ def with_their_firings(
         final: The final windows.
         firings: Rows of the table firings of the same arrival units.
         arrival_units: The frame that `arrival_units.gapless_days_frame` returns.
+        window: The columns that identify a window.
         values: The columns of a result.
 
     Returns:
-        The final windows with the columns of `arrival_units`, `_window_start_ms`, `_on_time` (the
-        number of ON_TIME firings), `_last_since` (`_since` of the last firing's arrival
-        unit; null without a firing) and `_is_as_final` (whether the last firing has the values of
-        the final result).
+        The final windows with the columns of `arrival_units`, `_window_start_ms`, `_on_time` and
+        `_final` (the numbers of ON_TIME firings and of those with `is_final`), `_last_since`
+        (`_since` of the last firing's arrival unit; null without a firing) and `_is_as_final`
+        (whether the last firing has the values of the final result).
     """
     by_number = F.struct("firing_id", "_since")
     summed = (
         firings.join(arrival_units, "arrival_unit", "left")
-        .groupBy(*_WINDOW)
+        .groupBy(*window)
         .agg(
             F.count_if(F.col("reason") == "ON_TIME").alias("_on_time"),
+            F.count_if("is_final").alias("_final"),
             F.max(by_number).getField("_since").alias("_last_since"),
             F.max_by(F.struct(*values), "firing_id").alias("_result"),
         )
     )
     return (
-        join_on(final.join(arrival_units, "arrival_unit", "left"), summed, _WINDOW, "left")
+        join_on(final.join(arrival_units, "arrival_unit", "left"), summed, window, "left")
         .withColumns(
             {
                 "_window_start_ms": timestamp_to_ms("window_start"),
                 "_on_time": F.coalesce("_on_time", F.lit(0)),
+                "_final": F.coalesce("_final", F.lit(0)),
                 "_is_as_final": _equals_result(values),
             }
         )
@@ -114,7 +124,7 @@ def with_their_results(
         rule), and `_open_rows` and `_closed_rows`: how many rows of the warning are open, and how
         many are confirmed or withdrawn.
     """
-    window = ["arrival_unit", *_WINDOW]
+    window = ["arrival_unit", *WARNING_KEY[1:]]
     not_final = firings.where("NOT is_final").select(
         *window, "firing_id", F.lit(True).alias("_is_firing")
     )
@@ -139,18 +149,19 @@ def with_their_results(
     )
 
 
-def with_their_firing(made: DataFrame, firings: DataFrame) -> DataFrame:
+def with_their_firing(made: DataFrame, firings: DataFrame, window: Sequence[str]) -> DataFrame:
     """Joins each row that a function made of a firing with the firing.
 
     Args:
         made: Rows of the table processed.
         firings: Rows of the table firings of the same arrival units.
+        window: The columns that identify a window.
 
     Returns:
         The rows with `_is_firing` (whether their firing is there) and `_in_order` (which number a
         row has among the rows of its firing).
     """
-    firing = ["arrival_unit", *_WINDOW, "firing_id", "reason"]
+    firing = ["arrival_unit", *window, "firing_id", "reason"]
     known = firings.select(*firing, F.lit(True).alias("_is_firing"))
     of_firing = Window.partitionBy(*firing).orderBy("row_number")
     numbered = made.withColumn("_in_order", F.row_number().over(of_firing) - 1)

@@ -101,10 +101,10 @@ class RowKind(Windows):
                 "of each row near it; tables hold a row once, when it is final"
             )
             yield Problem(("partial_results",), "true", text)
-        if self.trigger is not None:
+        if self.trigger is not None and not self.trigger.final_only:
             text = (
                 "windows have one result for each row, the final one, and cannot fire earlier; "
-                "leave trigger out, or use kind: hopping or tumbling"
+                "write 'trigger: {final: true}', or use kind: hopping or tumbling"
             )
             yield Problem(("trigger",), self.kind, text)
         for name in self.aggregates:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo, field_serializer
@@ -124,13 +124,19 @@ class Process(Strict):
     def _records_text(self, records: list[str] | None) -> str | None:
         return None if records is None else ", ".join(sorted(records))
 
-    def problems(self, values: Mapping[str, str]) -> Iterator[Problem]:
-        """Yields what is wrong for a source with these value columns."""
+    def problems(self, values: Mapping[str, str], row_key: Sequence[str]) -> Iterator[Problem]:
+        """Yields what is wrong for a source with these value columns.
+
+        Args:
+            values: The value columns, with their types.
+            row_key: The columns that identify the row of a window; none of windows by time.
+        """
+        taken = (*PROCESSED_COLUMNS, *row_key)
         for name in self.columns:
-            if name in PROCESSED_COLUMNS:
+            if name in taken:
                 text = (
                     "is the name of a column that every row of processed has "
-                    f"({', '.join(PROCESSED_COLUMNS)}); rename it"
+                    f"({', '.join(taken)}); rename it"
                 )
                 yield Problem(("columns", name), name, text)
         for number, name in enumerate(self.records or ()):

@@ -136,7 +136,8 @@ class Windows(Strict):
         aggregates: Calls such as ``avg(dep_delay)``, of a column or an expression, with or without
             a condition, by the name of their result; `record_count` is in every result.
         alerts: The alert rules, by name.
-        trigger: When windows fire before they close (rule E2); None for windows that don't.
+        trigger: When windows fire, before they close or as they do (rule E2); None for windows that
+            don't.
         process: A Python function that turns each firing into rows of the table `processed`; None
             for no such table (rule E3).
         on_failed: Whether a day with an aggregate that a rule reads, but that can't be computed, is
@@ -328,10 +329,10 @@ class ForwardKind(Windows):
     def problems(self, source: Source) -> Iterator[Problem]:
         """Yields conflicts between the fields of this kind."""
         yield from super().problems(source)
-        if self.trigger is not None:
+        if self.trigger is not None and not self.trigger.final_only:
             text = (
-                "windows fire only when they close; leave trigger out, or use kind: sliding, "
-                "hopping or tumbling"
+                "windows fire only when they close; write 'trigger: {final: true}', or use kind: "
+                "sliding, hopping or tumbling"
             )
             yield Problem(("trigger",), self.kind, text)
 

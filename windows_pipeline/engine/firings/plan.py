@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 
 from pyspark.sql import DataFrame
@@ -12,9 +12,11 @@ from pyspark.sql import types as T
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.compat.python_workers import in_workers
 from windows_pipeline.engine.firings.kernel import AFTER, FiringKernel, FiringSpec
-from windows_pipeline.engine.firings.watermark_steps import collect_advances
+from windows_pipeline.engine.firings.watermark_steps import Advances, collect_advances
 from windows_pipeline.engine.radix_sort import in_group_order
 from windows_pipeline.engine.time_shards import TIME_SHARD, in_time_shards
+from windows_pipeline.windows import PipelineWindows, WindowSpec
+from windows_pipeline.windows.firing.triggers import Trigger
 
 
 def fire(
@@ -29,8 +31,9 @@ def fire(
     with_failed: bool = False,
     passes: str | None = None,
     shard_ms: int | None = None,
+    advances: Mapping[int, Advances] | None = None,
 ) -> DataFrame:
-    """Computes the firings that come with each computed day (rule E4).
+    """Computes the firings that come with each computed day (rule E4), but no final firings.
 
     This runs a Spark job at once, which finds the watermark advances. The rest runs with the
     result.
@@ -58,6 +61,7 @@ def fire(
             `shard_length_ms` for windows without `emit_empty`. All computed days must then have
             the same windows. None for no time shards. Each shard's task goes through all advances
             of the watermark.
+        advances: What `advances_of` returns, if it is known already.
 
     Returns:
         `_computed_day`, the keys, `_window_start_ms`, `_window_end_ms` (for sessions the last
@@ -71,7 +75,8 @@ def fire(
             (rule G2).
         ValueError: When Spark runs it: an event time is null or out of range.
     """
-    advances = collect_advances(records, arrival, _grid_ms(computed_days), input_ends=input_ends)
+    if advances is None:
+        advances = advances_of(records, computed_days.values(), arrival, input_ends=input_ends)
     kernel = FiringKernel(
         computed_days,
         advances,
@@ -98,15 +103,29 @@ def fire(
     return in_workers(in_order, kernel, schema)
 
 
-def _grid_ms(computed_days: Mapping[int, FiringSpec]) -> int:
-    """The common divisor of all instants at which windows fire or close; 1 where there is none."""
+def advances_of(
+    records: DataFrame,
+    fired: Iterable[tuple[WindowSpec | PipelineWindows, Trigger]],
+    arrival: Sequence[str],
+    *,
+    input_ends: bool = False,
+) -> Mapping[int, Advances]:
+    """Finds the watermark advances at which windows can fire or close, in a Spark job.
+
+    Args:
+        records: See `fire`.
+        fired: The windows and when they fire.
+        arrival: See `fire`.
+        input_ends: See `fire`.
+    """
     grid_ms = 0
-    for windows, trigger in computed_days.values():
+    for windows, trigger in fired:
         if trigger.as_in_flink:
-            return 1
+            grid_ms = 1
         early_ms = trigger.early_every_ms or 0
         grid_ms = gcd(grid_ms, windows.closing_grid_ms, trigger.out_of_orderness_ms, early_ms)
-    return max(grid_ms, 1)  # 0 without a computed day
+    # There is no instant without a computed day.
+    return collect_advances(records, arrival, max(grid_ms, 1), input_ends=input_ends)
 
 
 def _result_schema(

@@ -85,16 +85,21 @@ def _fires(of: TableOwner) -> bool:
     return of.windows.trigger is not None
 
 
+def _warns(of: TableOwner) -> bool:
+    # A session's bounds change whenever it grows, so no final result has those of earlier firings.
+    trigger = of.windows.trigger
+    return trigger is not None and not trigger.final_only and of.windows.spec.keeps_bounds
+
+
 FIRINGS = TableKind(
     "firings",
     "firings",
-    "A firing of a window: early, on time or late.",
+    "A firing of a window: early, on time, late or final.",
     _firings,
     key=lambda of: (*of.windows.window_key, "firing_id"),
     sorted_by=("window_end", KEY),
     is_written=_fires,
 )
-# A session's bounds change whenever it grows, so no final result has those of an earlier firing.
 EARLY_WARNINGS = TableKind(
     "early_warnings",
     "firings",
@@ -103,7 +108,7 @@ EARLY_WARNINGS = TableKind(
     _early_warnings,
     key=lambda of: ("rule", *of.windows.window_key, "state"),
     sorted_by=("window_end", "rule", KEY),
-    is_written=lambda of: _fires(of) and of.windows.spec.keeps_bounds,
+    is_written=_warns,
 )
 PROCESSED = TableKind(
     "processed",

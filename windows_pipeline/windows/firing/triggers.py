@@ -18,6 +18,15 @@ from windows_pipeline.windows.durations import Duration, duration_ms, duration_t
 RECORDS = re.compile(r"([0-9]+) records?")
 UPDATE = "update"
 """An early firing at each record, as text."""
+DISCARDS_FINAL = (
+    "does not go with final, whose firing shows all records of its window, not those since the "
+    "firing before; leave one of them out"
+)
+"""Why a final firing excludes discarding panes, with the fix."""
+DELAYS_FINAL = (
+    "has no effect, because these windows fire only as they close; leave it out, or write late, too"
+)
+"""Why windows with final firings alone exclude a delay, with the fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,8 @@ class Trigger:
 
     Attributes:
         final_only: Whether each window fires once, when it closes; excludes all other fields.
+        also_final: Whether each window that has not fired when it closed fires then, besides its
+            other firings.
         early_every_records: After how many of its records a window fires before its end; None for
             no such firings.
         early_every_ms: The interval of firings before a window's end: it fires each time that
@@ -44,6 +55,7 @@ class Trigger:
     """
 
     final_only: bool = False
+    also_final: bool = False
     early_every_records: int | None = None
     early_every_ms: int | None = None
     late: bool = True
@@ -53,7 +65,7 @@ class Trigger:
 
     def __post_init__(self) -> None:
         """Checks the arguments."""
-        for name in ("final_only", "late", "discards", "as_in_flink"):
+        for name in ("final_only", "also_final", "late", "discards", "as_in_flink"):
             require_flag(name, getattr(self, name))
         require_not_negative("out_of_orderness", self.out_of_orderness_ms)
         if self.early_every_ms is not None:
@@ -70,6 +82,7 @@ class Trigger:
             )
         is_early = records is not None or self.early_every_ms is not None
         changed = (
+            self.also_final,
             is_early,
             not self.late,
             self.discards,
@@ -81,6 +94,17 @@ class Trigger:
                 "until_window_closes: a window that fires once, when it closes, cannot have early "
                 "firings, panes or delays; start from Trigger.at_window_end()"
             )
+        if self.also_final and (self.discards or self.as_in_flink):
+            other = "discarding" if self.discards else "following_flink"
+            raise ValueError(
+                "with_final: a final firing shows all records of a window that closes by the "
+                f"contract, and cannot go with {other}; leave one of them out"
+            )
+
+    @property
+    def fires_final(self) -> bool:
+        """Whether windows fire as they close."""
+        return self.final_only or self.also_final
 
     @classmethod
     def until_window_closes(cls) -> Trigger:
@@ -119,6 +143,16 @@ class Trigger:
         """
         return replace(self, early_every_ms=duration_ms(interval, "early_every"))
 
+    def with_final(self) -> Trigger:
+        """Adds a firing when the window closes, with its final result (rule E1).
+
+        If stream time passes a window's end and grace at once, the firing on time is the final one.
+
+        Raises:
+            ValueError: The trigger has discarding panes, or follows Flink.
+        """
+        return replace(self, also_final=True)
+
     def without_late(self) -> Trigger:
         """Removes the firings after the on-time firing."""
         return replace(self, late=False)
@@ -148,13 +182,16 @@ class Trigger:
         return replace(self, as_in_flink=True)
 
     def fitted(self, windows: WindowSpec | PipelineWindows) -> FiringWindows:
-        """Returns the windows, after checking that they can fire before they close.
+        """Returns the windows, after checking that they can fire like this.
+
+        All windows can fire as they close. Those of a trigger that has other firings, too, can fire
+        before that.
 
         Raises:
             ValueError: The windows cannot fire like this; the message has the reason and the fix.
         """
         problem = windows.trigger_problem or (windows.flink_problem if self.as_in_flink else None)
-        if problem is not None:
+        if problem is not None and not self.final_only:
             raise ValueError(problem)
         if windows.grace_ms < self.out_of_orderness_ms:
             raise ValueError(
@@ -169,30 +206,42 @@ class Trigger:
 def trigger_of(
     early_every: str | None = None,
     *,
-    late: bool = True,
+    late: bool | None = None,
     panes: str = "accumulating",
     out_of_orderness: Duration = "0 ms",
+    final: bool = False,
 ) -> Trigger:
     """Makes a trigger from the fields that pipelines' files and SQL have.
 
     Args:
         early_every: A duration, '10 records', or 'update' for each record; None for no early
             firings.
-        late: Whether each record that comes after the window's end, within grace, fires it.
+        late: Whether each record that comes after the window's end, within grace, fires it. None
+            for the default: true, but false with `final`.
         panes: 'accumulating' or 'discarding'.
         out_of_orderness: How far the watermark that ends windows lags behind stream time.
+        final: Whether windows fire as they close; with neither `early_every` nor `late` only then.
 
     Raises:
         ValueError: A field has another form; the message has the field, the value and the fix.
     """
     if panes not in ("accumulating", "discarding"):
         raise ValueError(f"panes: must be 'accumulating' or 'discarding', not {panes!r}")
+    require_flag("final", final)
     require_short(early_every, "early_every")
     text = " ".join(early_every.lower().split()) if isinstance(early_every, str) else early_every
+    delay_ms = duration_ms(out_of_orderness, "out_of_orderness")
+    if final and panes == "discarding":
+        raise ValueError(f"panes: {panes!r} {DISCARDS_FINAL}")
+    if final and late is None and text is None:
+        if delay_ms:
+            raise ValueError(f"out_of_orderness: {out_of_orderness!r} {DELAYS_FINAL}")
+        return Trigger.until_window_closes()
     trigger = Trigger(
-        late=late,
+        also_final=final,
+        late=not final if late is None else late,
         discards=panes == "discarding",
-        out_of_orderness_ms=duration_ms(out_of_orderness, "out_of_orderness"),
+        out_of_orderness_ms=delay_ms,
     )
     if text is None:
         return trigger
