@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from tests.support.command_line import call
 from tests.support.pipelines import DAYS, SHORT_GRACE, Project, day
+from windows_pipeline.jobs import RawEventsJob
 from windows_pipeline.jobs.days.runs import run_days, runs_to_do
 from windows_pipeline.query import WindowStore
 from windows_pipeline.settings import Settings
@@ -72,10 +73,11 @@ def test_landed_days_are_run_once_or_again(
     assert (status, waits in said, "no_arrival_missing: warning" in said) == (1, True, True), said
     # The missing day lands, and its run is stopped once its records are ingested.
     (made.folder / "to come").rename(second)
-    (days,) = runs_to_do(spark, made.source, made.settings)
+    raw = RawEventsJob(made.source, made.settings)
+    (days,) = runs_to_do(spark, raw)
     assert days.ingest == [day(2)]
     assert days.compute == {"hourly": [day(2), day(3)]}
-    assert next(run_days(spark, made.source, made.settings, days))[0] == "flights/raw_events"
+    assert next(run_days(spark, raw, days))[0] == "flights/raw_events"
     status, said = call(capfd, monkeypatch, "check", "flights")
     assert (status, "every_record_accounted_for: FAILED" in said) == (1, True), said
     lacking = "flights hourly: 2 days, 2013-01-02 to 2013-01-03: ingested and not computed"

@@ -1,4 +1,4 @@
-"""Counts what small arrival units cost: Spark's queries and jobs, and Delta's commits.
+"""Counts what small arrival units cost: Spark's queries and jobs, Delta's commits, listings.
 
 A program of its own, as Spark writes its event log only if it starts with one. It calls commands in
 its folder and writes a file of JSON: the counts by part. They do not depend on the machine's load.
@@ -9,18 +9,21 @@ from __future__ import annotations
 import json
 import random
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import yaml
 
 from windows_pipeline.cli.main import main
 from windows_pipeline.settings import load_settings
+from windows_pipeline.sources import landing
 
 RESULT = "costs.json"
 _ROOT = Path(__file__).parents[2]
@@ -45,11 +48,12 @@ _HOURLY = {
 
 @dataclass(frozen=True)
 class Part:
-    """The time of a part, in milliseconds since 1970, and the commits in it."""
+    """The time of a part, in milliseconds since 1970, its commits and its listings of folders."""
 
     since_ms: int
     until_ms: int
     commits: int
+    listings: int
 
 
 def run(folder: Path) -> dict[str, dict[str, int]]:
@@ -117,10 +121,20 @@ def call(*args: str, status: int = 0) -> None:
 
 @contextmanager
 def counted(folder: Path, name: str, parts: dict[str, Part]) -> Iterator[None]:
-    """Notes when a part ran, and its commits."""
-    before, since_ms = commits(folder), now_ms()
+    """Notes when a part ran, its commits, and how often a folder of landed files was listed."""
+    before, since_ms, listed = commits(folder), now_ms(), list[str]()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        called = (frame.f_code.co_filename, frame.f_code.co_name)
+        if event == "call" and called == (landing.__file__, "_listed"):
+            listed.append(frame.f_locals["folder"])
+
+    threading.setprofile(note)  # folders of days are listed by threads
+    sys.setprofile(note)
     yield
-    parts[name] = Part(since_ms, now_ms(), commits(folder) - before)
+    sys.setprofile(None)
+    threading.setprofile(None)
+    parts[name] = Part(since_ms, now_ms(), commits(folder) - before, len(listed))
 
 
 def commits(folder: Path) -> int:
@@ -136,7 +150,8 @@ def now_ms() -> int:
 def counts(folder: Path, parts: dict[str, Part]) -> dict[str, dict[str, int]]:
     """The queries and jobs of each part by Spark's event log, and the commits."""
     found = {
-        name: {"queries": 0, "jobs": 0, "commits": part.commits} for name, part in parts.items()
+        name: {"queries": 0, "jobs": 0, "commits": part.commits, "listings": part.listings}
+        for name, part in parts.items()
     }
     for event in logged(folder):
         kind, time_of = _COUNTED.get(event["Event"].rsplit(".", 1)[-1], (None, ""))

@@ -224,15 +224,18 @@ def test_files_that_changed_since_they_were_listed_are_named_together(tmp_path: 
     names = ["deleted", "grown", "replaced", "same"]
     for name in names:
         land(tmp_path, name, b"{}\n")
-    listed = LandingFolder(str(tmp_path)).files([DAY])
+    landing = LandingFolder(str(tmp_path))
+    listed = landing.files([DAY])
     land(tmp_path, "new", b"{}\n")
-    LandingFolder(str(tmp_path)).require_unchanged(listed)  # what came later was not read
+    assert landing.files([DAY]) == listed  # all who ask see the same files
+    landing.require_unchanged(listed)  # what came later was not read
     folder = tmp_path / str(DAY)
     (folder / "deleted").unlink()
     land(tmp_path, "grown", b"{}\n{}\n")
     os.utime(folder / "replaced", (0, 0))
     with pytest.raises(BadFileError) as raised:
-        LandingFolder(str(tmp_path)).require_unchanged(listed)
+        landing.require_unchanged(listed)
+    assert [file.name for file in landing.files([DAY])] == ["grown", "new", "replaced", "same"]
     assert [(bad.file, bad.cause) for bad in raised.value.all] == [
         ("2013-01-01/deleted", "was deleted or renamed while it was read"),
         ("2013-01-01/grown", "was changed while it was read"),

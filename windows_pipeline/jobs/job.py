@@ -204,7 +204,7 @@ class Job(Protocol):
         ...
 
     def for_run(self) -> Self:
-        """The same job for one run, which lists what has landed once; a job may have many runs."""
+        """The same job for one run: it lists what has landed once, as it is then."""
         ...
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
@@ -316,7 +316,6 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
         TableMissingError: A table that the job reads does not exist.
     """
     import_ahead()
-    job = job.for_run()
     for table in job.inputs:
         table.require(spark)
     for table in job.tables:
@@ -386,7 +385,6 @@ def check_published(
         days: The days.
         recount: Whether to compute all values again and compare them, too.
     """
-    job = job.for_run()
     for table in [*job.inputs, *job.tables]:
         table.require(spark)
     log = job.arrived(spark)

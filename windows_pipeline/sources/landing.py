@@ -93,7 +93,8 @@ class LandingFolder:
     """A folder of day folders `YYYY-MM-DD/`.
 
     Every folder is listed once, when it is asked for first, so that all who ask see the same
-    files. What lands later is in a `LandingFolder` that is made later.
+    files; `require_unchanged` lists days again. What lands later is in a `LandingFolder` that is
+    made later.
     """
 
     def __init__(self, path: str) -> None:
@@ -193,14 +194,16 @@ class LandingFolder:
         }
 
     def require_unchanged(self, files: Sequence[FileState]) -> None:
-        """Requires that files are now as they were listed before they were read.
+        """Lists the days of files again, and requires that the files are as they were listed.
 
         Raises:
             BadFileError: Files were deleted or changed; the error names all of them.
             FileNotFoundError: A day has no folder any more.
         """
-        listed = LandingFolder(self.path).files({file.day for file in files})
-        now = {(file.day, file.name): file for file in listed}
+        days = {file.day for file in files}
+        for day in days:
+            self._listed.pop(day, None)
+        now = {(file.day, file.name): file for file in self.files(days)}
         bad = []
         for file in files:
             found = now.get((file.day, file.name))

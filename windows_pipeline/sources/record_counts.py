@@ -19,7 +19,7 @@ from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import each_checked, unreadable
 from windows_pipeline.sources.csv.scan import CsvForm
 from windows_pipeline.sources.csv_files import form_of
-from windows_pipeline.sources.file_checks import LandedFile, require_readable
+from windows_pipeline.sources.file_checks import LandedFile
 from windows_pipeline.sources.landing import FileState, LandingFolder
 from windows_pipeline.sources.text_files import opened
 
@@ -34,13 +34,12 @@ def landed_counts(
     Args:
         source: The source's format, and how CSV files are written.
         landing: The folder of day folders.
-        files: The files, as it lists them.
+        files: The files, as it lists them; the reader of a run judged their names and heads.
 
     Raises:
         BadFileError: Files can't be read; the error names all of them.
     """
     found = [landing.landed(file) for file in files]
-    require_readable(landing.filesystem, found)
     count = partial(_COUNTERS[source.format], landing.filesystem, form_of(source))
     counts: Counter[date] = Counter()
     for file, of_file in zip(found, each_checked(count, found), strict=True):

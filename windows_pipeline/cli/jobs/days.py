@@ -119,6 +119,7 @@ def run_landed(
     """Runs the days that the user names, or all new and waiting days."""
     between = _days_between(pipeline, asked[0], asked[-1]) if asked else []
     tables = tables_of(pipeline, settings.warehouse)
+    raw = RawEventsJob(tables, settings)
     spark = session(context, settings)
     status.update(f"{pipeline.name}: looking for days to run")
     refused: set[str] = set()
@@ -127,14 +128,14 @@ def run_landed(
         if between:
             runs = [DaysToRun(between, of_all(pipeline, set(between)))]
         else:
-            runs = runs_to_do(spark, tables, settings)
+            runs = runs_to_do(spark, raw)
         if runs:
             done.begin()
         for number, days in enumerate(runs, 1):
             CONSOLE.print(f"{pipeline.name}: {days_text(days.days)}")
             of_run = f"{days_text(days.days)}; run {number} of {len(runs)}"
             results = run_days(
-                spark, tables, settings, days, CONSOLE.print,
+                spark, raw, days, CONSOLE.print,
                 begin=partial(_show_job, status, of_run), found_bad=bad.append,
             )  # fmt: skip
             followed = _noting_refused(results, refused)
@@ -148,7 +149,6 @@ def run_landed(
     status.update(f"{pipeline.name}: counting records")
     left_out = {day for error in bad for day in error.days}
     of_runs = {day for days in runs for day in days.days} - left_out
-    raw = RawEventsJob(tables, settings)
     log = raw.arrived_so_far(spark)
     of_days = tuple(row for row in log if row.arrival_unit in of_runs)
     _print_records(spark, tables, of_days)
@@ -221,7 +221,7 @@ def _print_changes(
 
     Args:
         spark: The session.
-        raw: The job of the pipeline's landed files, which has not listed them yet.
+        raw: The job of the pipeline's landed files, with what is listed so far.
         left_out: The days with bad files, whose changes are printed elsewhere.
 
     Returns:

@@ -73,15 +73,15 @@ def step(
     def run(
         context: dg.AssetExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> Iterator[StepEvent]:
-        session, of_op = spark.spark_session, context.op_execution_context
+        session, of_op, of_run = spark.spark_session, context.op_execution_context, job.for_run()
         events = ResultEvents(job.of_pipeline, job.settings, session, context.instance)
         days = days_of_run(of_op, job, session)
         if not of_op.selected_asset_keys:
-            yield from _checked(of_op, job, session, events, days)
+            yield from _checked(of_op, of_run, session, events, days)
             return
         context.log.info(f"{table.name}: {days_text(days)}")
         try:
-            result = run_job(job, session, days)
+            result = run_job(of_run, session, days)
         except BadFileError as bad:
             raise _not_ingested(pipeline, bad, days) from None
         found = list(events.of_job(table.name, result, _again(pipeline, days)))

@@ -53,7 +53,7 @@ class DaysToRun(NamedTuple):
         return sorted({*self.ingest, *(day for days in self.compute.values() for day in days)})
 
 
-def runs_to_do(spark: SparkSession, tables: PipelineTables, settings: Settings) -> list[DaysToRun]:
+def runs_to_do(spark: SparkSession, raw: RawEventsJob) -> list[DaysToRun]:
     """Plans a run of new days and the days that they unblock, and a run of days without results.
 
     Two runs, so that a day whose results are refused again does not stop new days.
@@ -62,13 +62,12 @@ def runs_to_do(spark: SparkSession, tables: PipelineTables, settings: Settings) 
         FedByStreamError: A stream fills the tables.
         FileNotFoundError: The folder of landed days does not exist.
     """
-    pipeline, raw = tables.pipeline, RawEventsJob(tables, settings)
-    log = raw.arrived_so_far(spark)
+    pipeline, log = raw.pipeline, raw.arrived_so_far(spark)
     raw.refuse_stream(log)
     ingested = _ingested(log)
     start, landed = pipeline.partitions.start, days_landed(pipeline, raw.landing)
     new, _ = days_to_ingest(start, landed, ingested, past_a_gap=True)
-    waiting = _waiting(spark, tables, ingested)
+    waiting = _waiting(spark, raw.of_pipeline, ingested)
     unblocked = set(waiting.blocked) if waiting.missing in new else set()
     first = DaysToRun(new, of_all(pipeline, {*new, *unblocked}))
     runs = [first, DaysToRun([], waiting.lacking)]
@@ -180,8 +179,7 @@ def _waiting(spark: SparkSession, tables: PipelineTables, ingested: list[date]) 
 
 def run_days(
     spark: SparkSession,
-    tables: PipelineTables,
-    settings: Settings,
+    raw: RawEventsJob,
     days: DaysToRun,
     report: Callable[[str], None] = lambda _: None,
     begin: Callable[[str], None] = lambda _: None,
@@ -195,8 +193,7 @@ def run_days(
 
     Args:
         spark: The session.
-        tables: The tables of the pipeline.
-        settings: Where the landed files lie.
+        raw: The job that ingests days.
         days: The days, ingested before or not.
         report: Called with a text on what is about to happen.
         begin: Called with the name of a job's first table before the job starts.
@@ -211,9 +208,9 @@ def run_days(
         FileNotFoundError: A day has no folder.
         RawRowsMissingError: raw_events lacks rows that windows need.
     """
-    pipeline, raw = tables.pipeline, RawEventsJob(tables, settings)
+    pipeline, tables = raw.pipeline, raw.of_pipeline
     require_definition(spark, tables)
-    of_windows = {name: window_jobs(tables, name, settings) for name in pipeline.windows}
+    of_windows = {name: window_jobs(tables, name, raw.settings) for name in pipeline.windows}
     raw.refuse_stream(_log(spark, tables))
     compute = dict(days.compute)
     if days.ingest:
