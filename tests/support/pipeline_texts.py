@@ -15,6 +15,7 @@ from tests.support.oracle.definitions import (
     TimeDefinition,
 )
 from windows_pipeline.config import ConfigError, Pipeline, load_pipeline
+from windows_pipeline.storage.catalog import specs_of
 
 PIPELINES = Path(__file__).parents[2] / "pipelines"
 FLIGHTS = (PIPELINES / "flights.yaml").read_text().partition("  by_hour:")[0]
@@ -66,3 +67,11 @@ def problems_of(folder: Path, text: str) -> tuple[str, ...]:
     with pytest.raises(ConfigError) as refused:
         load_text(folder, text)
     return refused.value.problems
+
+
+def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -> dict[str, str]:
+    """The definition that the rows of a table follow, by the table's name."""
+    tables = specs_of(pipeline, "warehouse")
+    found = tables if windows_name is None else tables.of(windows_name)
+    definition: dict[str, str] = getattr(found, table).definition
+    return definition

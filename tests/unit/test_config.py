@@ -14,8 +14,9 @@ from tests.support.pipeline_texts import (
     load_text,
     of_kind,
     problems_of,
+    table_definition,
 )
-from windows_pipeline.config import Rule, load_pipeline, load_pipelines, table_definition
+from windows_pipeline.config import Rule, load_pipeline, load_pipelines
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,

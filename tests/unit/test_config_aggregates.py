@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pipeline_texts import FLIGHTS, changed, line_of, load_text, problems_of
-from windows_pipeline.config import table_definition
+from tests.support.pipeline_texts import (
+    FLIGHTS,
+    changed,
+    line_of,
+    load_text,
+    problems_of,
+    table_definition,
+)
 
 OLD = "total_distance: sum(distance)"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of
-from windows_pipeline.config import Pipeline, table_definition
+from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of, table_definition
+from windows_pipeline.config import Pipeline
 
 TOP: dict[str, object] = {
     "description": "Delays of *flights*",

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.pipeline_texts import FLIGHTS, changed, line_of, load_text, problems_of
-from windows_pipeline.config import Source, definition_digest, table_definition
+from tests.support.pipeline_texts import (
+    FLIGHTS,
+    changed,
+    line_of,
+    load_text,
+    problems_of,
+    table_definition,
+)
+from windows_pipeline.config import Source, definition_digest
 from windows_pipeline.config.columns.json_path import parse_path, path_text
 
 PLAIN = "    flight: bigint\n"

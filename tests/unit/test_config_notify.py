@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pipeline_texts import FLIGHTS, line_of, load_text, problems_of
-from windows_pipeline.config import definition_digest, table_definition
+from tests.support.pipeline_texts import FLIGHTS, line_of, load_text, problems_of, table_definition
+from windows_pipeline.config import definition_digest
 from windows_pipeline.storage.catalog import specs_of
 
 TABLES = (

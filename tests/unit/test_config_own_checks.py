@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pipeline_texts import FLIGHTS, changed, line_of, load_text, problems_of
+from tests.support.pipeline_texts import (
+    FLIGHTS,
+    changed,
+    line_of,
+    load_text,
+    problems_of,
+    table_definition,
+)
 from windows_pipeline.checks.firing_rules import (
     closed_checks,
     early_warning_checks,
@@ -15,7 +22,7 @@ from windows_pipeline.checks.firing_rules import (
 )
 from windows_pipeline.checks.own_checks import own_checks_of_records, own_checks_of_results
 from windows_pipeline.checks.table_rules import final_windows_checks, raw_events_checks
-from windows_pipeline.config import Pipeline, definition_digest, load_pipeline, table_definition
+from windows_pipeline.config import Pipeline, definition_digest, load_pipeline
 from windows_pipeline.config.own_checks import BUILT_IN
 
 PIPELINES = Path(__file__).parents[2] / "pipelines"

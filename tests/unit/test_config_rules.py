@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.pipeline_texts import changed, load_text, problems_of
-from windows_pipeline.config import table_definition
+from tests.support.pipeline_texts import changed, load_text, problems_of, table_definition
 
 # A rule that is refused, and words of the fix.
 MISTAKES = [

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pipeline_texts import changed, line_of, load_text, problems_of
-from windows_pipeline.config.definition import table_definition
+from tests.support.pipeline_texts import changed, line_of, load_text, problems_of, table_definition
 
 LATIN = "delimiter: ';'\n  encoding: Latin-1\n  max_record_bytes: 4096"
 

@@ -6,10 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pipeline_texts import FLIGHTS, changed, line_of, load_text, problems_of
+from tests.support.pipeline_texts import (
+    FLIGHTS,
+    changed,
+    line_of,
+    load_text,
+    problems_of,
+    table_definition,
+)
 from windows_pipeline.alerts.rule_sql import RuleError, compile_rule
 from windows_pipeline.checks.own_checks import own_checks_of_records, own_checks_of_results
-from windows_pipeline.config import Pipeline, table_definition
+from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.catalog import specs_of
 
 GRACE = "    grace: 6 hours\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pipeline_texts import FLIGHTS, load_text
-from windows_pipeline.config import ConfigError, definition_changes, table_definition
+from tests.support.pipeline_texts import FLIGHTS, load_text, table_definition
+from windows_pipeline.config import ConfigError, definition_changes
 from windows_pipeline.storage.catalog import specs_of
 from windows_pipeline.windows import SlidingWindows
 from windows_pipeline.windows.firing.triggers import Trigger

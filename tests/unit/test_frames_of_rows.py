@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from tests.support.oracle.rows import Row, RowsAround, window_of
-from tests.support.pipeline_texts import FLIGHTS, line_of, load_text, problems_of
+from tests.support.pipeline_texts import FLIGHTS, line_of, load_text, problems_of, table_definition
 from tests.support.radix_batches import with_sort_key
 from tests.support.row_cases import SCHEMA
 from windows_pipeline.aggregates import FUNCTIONS, Aggregate, parse_aggregate
-from windows_pipeline.config import definition_changes, table_definition
+from windows_pipeline.config import definition_changes
 from windows_pipeline.engine.row_kernel import RowKernel
 from windows_pipeline.windows import GracedRows, SeveralRows, SlideRows
 from windows_pipeline.windows.frames.bounds import FrameUnit

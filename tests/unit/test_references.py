@@ -11,13 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.pipeline_texts import FLIGHTS, changed, line_of, load_text, problems_of
+from tests.support.pipeline_texts import (
+    FLIGHTS,
+    changed,
+    line_of,
+    load_text,
+    problems_of,
+    table_definition,
+)
 from windows_pipeline.config import (
     ConfigError,
     Pipeline,
     definition_digest,
     load_pipeline,
-    table_definition,
 )
 from windows_pipeline.settings import SETTINGS_VARIABLE, Settings, SettingsError, load_settings
 from windows_pipeline.sources.kafka.topic import KafkaTopic

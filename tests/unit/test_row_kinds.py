@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of
-from windows_pipeline.config import table_definition
+from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of, table_definition
 from windows_pipeline.windows import (
     CountWindows,
     GracedRows,

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pipeline_texts import FLIGHTS, PIPELINES, changed, load_text
+from tests.support.pipeline_texts import FLIGHTS, PIPELINES, changed, load_text, table_definition
 from windows_pipeline.config import (
     Pipeline,
     definition,
     definition_changes,
     definition_digest,
     load_pipeline,
-    table_definition,
 )
+from windows_pipeline.config.model import SHARED_TABLES
+from windows_pipeline.storage.catalog import OF_SOURCE
 
 TABLES = (
     *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
@@ -151,8 +152,11 @@ def test_idle_after_changes_the_definitions_of_window_tables_only(tmp_path: Path
         assert changes == ["source.idle_after: was not set, is '1 day'"]
 
 
-@pytest.mark.parametrize("windows_name", [None, "daily"])
-def test_the_windows_of_a_definition_must_exist(windows_name: str | None) -> None:
+def test_the_windows_of_a_definition_must_exist() -> None:
     flights = load_pipeline(PIPELINES / "flights.yaml")
     with pytest.raises(ValueError, match="use one of hourly"):
-        table_definition(flights, windows_name, "alerts")
+        table_definition(flights, "daily", "alerts")
+
+
+def test_no_windows_have_the_name_of_a_table_of_the_source() -> None:
+    assert {kind.name for kind in OF_SOURCE if kind.step} == set(SHARED_TABLES)

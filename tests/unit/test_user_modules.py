@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark import cloudpickle
 
-from tests.support.pipeline_texts import FLIGHTS, changed, line_of
+from tests.support.pipeline_texts import FLIGHTS, changed, line_of, table_definition
 from tests.support.windowed import noted, one_window
 from windows_pipeline.aggregates import ProjectAggregate, UserModules, parse_aggregate
 from windows_pipeline.config import (
@@ -18,7 +18,6 @@ from windows_pipeline.config import (
     Pipeline,
     definition_changes,
     load_pipeline,
-    table_definition,
 )
 from windows_pipeline.settings import SettingsError, load_settings
 

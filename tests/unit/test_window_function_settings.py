@@ -9,13 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.support.pipeline_texts import FLIGHTS, line_of
+from tests.support.pipeline_texts import FLIGHTS, line_of, table_definition
 from windows_pipeline.config import (
     ConfigError,
     Pipeline,
     definition_changes,
     load_pipeline,
-    table_definition,
 )
 from windows_pipeline.engine.firings.process import FunctionKernel
 from windows_pipeline.incremental.processed import FiringFunction

@@ -1,11 +1,10 @@
 """The commands that change or check tables: arguments, and work or the module that does it.
 
-Only the standard library and typer are imported here, so that help and refusals come at once.
+Nothing that takes long to import is imported here, so that help and refusals come at once.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,20 +19,11 @@ from windows_pipeline.cli.arguments import (
 from windows_pipeline.cli.failures import end_failed, failed_rules, rules_of_jobs
 from windows_pipeline.cli.session import begin, session
 from windows_pipeline.cli.terminal.console import CONSOLE
+from windows_pipeline.steps import Step
 
 if TYPE_CHECKING:
     from windows_pipeline.config import Pipeline
     from windows_pipeline.settings import Settings
-
-
-class Step(StrEnum):
-    """A step of the chain, named after its main table."""
-
-    RAW_EVENTS = "raw_events"
-    KEYED_WINDOWS = "keyed_windows"
-    FINAL_WINDOWS = "final_windows"
-    ALERTS = "alerts"
-    FIRINGS = "firings"
 
 
 def check(context: typer.Context, pipeline: PipelineName) -> None:

@@ -4,7 +4,6 @@ from windows_pipeline.config.aggregates import BoundAggregates
 from windows_pipeline.config.definition import (
     definition_changes,
     definition_digest,
-    table_definition,
 )
 from windows_pipeline.config.load import (
     Loaded,
@@ -14,7 +13,7 @@ from windows_pipeline.config.load import (
     load_pipelines,
     pipeline_files,
 )
-from windows_pipeline.config.model import SHARED_TABLES, Partitions, Pipeline
+from windows_pipeline.config.model import Partitions, Pipeline
 from windows_pipeline.config.notify import Target
 from windows_pipeline.config.own_checks import OwnCheck
 from windows_pipeline.config.source import Source
@@ -23,7 +22,6 @@ from windows_pipeline.config.windows.window_kinds import Rule, Windows
 from windows_pipeline.text.problems import ConfigError
 
 __all__ = [
-    "SHARED_TABLES",
     "BoundAggregates",
     "ConfigError",
     "FolderProblem",
@@ -43,5 +41,4 @@ __all__ = [
     "load_pipeline",
     "load_pipelines",
     "pipeline_files",
-    "table_definition",
 ]

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
+from typing import Literal, get_args
 
 from windows_pipeline.config.aggregates import modules_of
 from windows_pipeline.config.columns.long_form import type_of
-from windows_pipeline.config.model import SHARED_TABLES, Pipeline
+from windows_pipeline.config.model import Pipeline
 from windows_pipeline.config.source import Source
 from windows_pipeline.text.problems import RefusedError
 
 _OF_RULE = ("when", "severity")
 """The fields of a rule that decide the rows of alerts; its other fields are for people."""
-_WITHOUT_RESULTS = ("late_records", "failed_windows", "processed")
-_OF_FIRINGS = ("firings", "early_warnings", "processed")
+Part = Literal[
+    "alerts", "partial_results", "process", "trigger", "columns.failed", "tables.episodes"
+]
+"""A part of a definition that only some tables follow: their rows alone depend on it."""
+_OF_RELEASE: Mapping[Part, str] = {
+    # Tables of earlier releases lack the column, so their rows are refused.
+    "columns.failed": "array<string>",
+    # Earlier releases did not store episodes: a rebuild of alerts does.
+    "tables.episodes": "stored",
+}
 FORMAT = "1"
 """The form in which this release writes tables. It changes where a release can't go on with the
 tables of the one before, which are then refused until they are rebuilt."""
@@ -24,7 +33,9 @@ _FIRST_FORMAT = {"format": "1"}
 """The form of tables that have no number."""
 
 
-def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -> dict[str, str]:
+def table_definition(
+    pipeline: Pipeline, windows_name: str | None, follows: Collection[Part] = ()
+) -> dict[str, str]:
     """Returns the fields that decide a table's rows, and its format: canonical text by path.
 
     Equal definitions give equal texts however the file writes them: ``60 minutes`` or
@@ -34,25 +45,20 @@ def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -
     Args:
         pipeline: The pipeline.
         windows_name: The windows that the table belongs to; None for a shared table.
-        table: The table's name.
+        follows: The parts that only some tables follow, this one among them.
 
     Raises:
         ValueError: The pipeline has no windows of that name.
     """
-    if table in SHARED_TABLES:
+    if windows_name is None:
         return _shared_fields(pipeline)
     if windows_name not in pipeline.windows:
         fix = f"use one of {', '.join(pipeline.windows)}"
         raise ValueError(f"windows_name: {windows_name!r} is not in {pipeline.name}; {fix}")
     definition = _shared_fields(pipeline)
     definition.update(_flat("source", pipeline.source.model_dump(include={"idle_after"})))
-    definition.update(_window_fields(pipeline, windows_name, table))
-    if table not in _WITHOUT_RESULTS:
-        # Tables of earlier releases lack the column, so their rows are refused.
-        definition["columns.failed"] = "array<string>"
-    if table == "alerts":
-        # Earlier releases did not store episodes: a rebuild of alerts does.
-        definition["tables.episodes"] = "stored"
+    definition.update(_window_fields(pipeline, windows_name, follows))
+    definition.update({part: text for part, text in _OF_RELEASE.items() if part in follows})
     return dict(sorted(definition.items()))
 
 
@@ -156,18 +162,10 @@ def _column_fields(source: Source) -> dict[str, str]:
     return fields
 
 
-def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
+def _window_fields(pipeline: Pipeline, name: str, follows: Collection[Part]) -> dict[str, str]:
     windows = pipeline.windows[name]
     # A failed check changes no row.
-    left_out = {"aggregates", "on_failed", "checks"}
-    if table not in ("alerts", "episodes", "early_warnings", "notifications"):
-        left_out.add("alerts")
-    if table != "keyed_windows":
-        left_out.add("partial_results")
-    if table not in _OF_FIRINGS:
-        left_out.add("trigger")
-    if table != "processed":
-        left_out.add("process")
+    left_out = {"aggregates", "on_failed", "checks", *get_args(Part)}.difference(follows)
     if windows.key == pipeline.source.key:  # the same as no key of its own
         left_out.add("key")
     dumped = windows.model_dump(exclude=left_out)
@@ -180,7 +178,7 @@ def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
     for module, digest in modules_of(windows.aggregate_list).items():
         fields[f"windows.{name}.modules.{module}"] = f"SHA-256 {digest}"
     function = windows.window_function
-    if table == "processed" and function is not None:
+    if "process" in follows and function is not None:
         fields[f"windows.{name}.modules.{function.module}"] = f"SHA-256 {function.digest}"
     return fields
 

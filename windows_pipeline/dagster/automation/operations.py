@@ -14,15 +14,16 @@ from windows_pipeline.dagster.assets.result_events import ResultEvents
 from windows_pipeline.dagster.one_step_job import one_step_job
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import check_published, published_days
-from windows_pipeline.jobs.days.chain import STEPS, all_jobs, rebuild
+from windows_pipeline.jobs.days.chain import all_jobs, rebuild
 from windows_pipeline.settings import Settings
+from windows_pipeline.steps import Step
 from windows_pipeline.storage.maintenance import maintain
 from windows_pipeline.storage.tables import tables_of
 from windows_pipeline.storage.writer_lock import writing
 
 _REBUILD: dict[str, Any] = {
     "from": dg.Field(
-        dg.Enum("Step", [dg.EnumValue(step) for step in STEPS]),
+        dg.Enum("Step", [dg.EnumValue(step.value) for step in Step]),
         is_required=False,
         description="Rebuild from this table on, changed or not; by default the tables that "
         "follow an old definition, and what depends on them.",

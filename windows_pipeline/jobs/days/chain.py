@@ -33,12 +33,11 @@ from windows_pipeline.jobs.unfinished_batch import (
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_files import require_readable_days
 from windows_pipeline.sources.landing import LandingFolder
+from windows_pipeline.steps import Step
 from windows_pipeline.storage.files.damage import computes_again
 from windows_pipeline.storage.table import Table, TableMissingError
 from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.text.counts import counted
-
-STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts", "firings")
 
 
 def window_jobs(tables: PipelineTables, windows_name: str, settings: Settings) -> list[Job]:
@@ -121,9 +120,8 @@ def rebuild(
 
     Args:
         spark: The session.
-        tables: The tables of the pipeline as it is now.
-        settings: Where the landed files lie.
-        from_step: Rebuild from this one of `STEPS` on, whether its definition changed or not.
+    pipeline, raw = tables.pipeline, RawEventsJob(tables, settings)
+    from_raw = from_step == Step.RAW_EVENTS or _follows_other_definition(raw, spark)
         report: Called with a text on what is about to happen.
 
     Yields:
@@ -137,7 +135,7 @@ def rebuild(
         ValueError: raw_events follows an old definition, and the source can't be read by days.
     """
     pipeline, raw = tables.pipeline, RawEventsJob(tables, settings)
-    from_raw = from_step == "raw_events" or _follows_other_definition(raw, spark)
+    from_raw = from_step == Step.RAW_EVENTS or _follows_other_definition(raw, spark)
     if from_raw and not pipeline.source.by_days:
         raise ValueError(
             f"{pipeline.name}: its source can't be read by days again. Put the definition back; or "
@@ -201,7 +199,7 @@ def _stale_jobs(
     for name in tables.pipeline.windows:
         stale = every
         # Windows without a trigger lack the last step.
-        for step, job in zip(STEPS[1:], window_jobs(tables, name, settings), strict=False):
+        for step, job in zip(tuple(Step)[1:], window_jobs(tables, name, settings), strict=False):
             stale = stale or step == from_step or _follows_other_definition(job, spark)
             if stale:
                 yield job

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.catalog import of_firings, of_source, of_windows
 from windows_pipeline.storage.catalog.columns import Columns, TableColumn
-from windows_pipeline.storage.catalog.kind import Step, TableKind, TableOwner, TableSpec
+from windows_pipeline.storage.catalog.kind import TableKind, TableOwner, TableSpec
 from windows_pipeline.storage.catalog.properties import (
     CORRECTION_BEGUN,
     CORRECTION_DETAILS,
@@ -32,7 +32,6 @@ __all__ = [
     "Columns",
     "PipelineSpecs",
     "PipelineTables",
-    "Step",
     "TableColumn",
     "TableKind",
     "TableSpec",

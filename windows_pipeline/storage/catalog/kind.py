@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 from windows_pipeline.config import Pipeline, Source, Windows
-from windows_pipeline.config.definition import table_definition
+from windows_pipeline.config.definition import Part, table_definition
+from windows_pipeline.steps import Step
 from windows_pipeline.storage.catalog.columns import Columns
 
-Step = Literal["raw_events", "keyed_windows", "final_windows", "alerts", "firings"]
-"""A step of the chain, by the name of its first table."""
 KEY = "key"
 """The key's column; readers skip files by the parts of a struct."""
 
@@ -114,6 +112,7 @@ class TableKind:
         description: What a row is.
         columns: Its columns.
         key: The columns that identify a row; none where rows may be equal.
+        follows: The parts of a definition that only some tables follow, this one among them.
         sorted_by: The columns that sort the rows of a file; `KEY` for the key.
         is_written: Whether a pipeline writes it, as it is declared now.
         partitioned: See `TableSpec`, as for the others.
@@ -126,6 +125,7 @@ class TableKind:
     description: str
     columns: Callable[[TableOwner], Columns]
     key: Callable[[TableOwner], tuple[str, ...]] = _nothing
+    follows: tuple[Part, ...] = ()
     sorted_by: tuple[str, ...] = ()
     is_written: Callable[[TableOwner], bool] = _always
     partitioned: bool = True
@@ -142,7 +142,7 @@ class TableKind:
         name = f"{owner.name}/{self.name}"
         definition = {}
         if self.step is not None:
-            definition = table_definition(owner.pipeline, owner.windows_name, self.name)
+            definition = table_definition(owner.pipeline, owner.windows_name, self.follows)
         return TableSpec(
             name,
             self.description,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windows_pipeline.steps import Step
 from windows_pipeline.storage.catalog.columns import (
     RECORDS,
     RULE,
@@ -93,29 +94,32 @@ def _warns(of: TableOwner) -> bool:
 
 FIRINGS = TableKind(
     "firings",
-    "firings",
+    Step.FIRINGS,
     "A firing of a window: early, on time, late or final.",
     _firings,
     key=lambda of: (*of.windows.window_key, "firing_id"),
+    follows=("trigger", "columns.failed"),
     sorted_by=("window_end", KEY),
     is_written=_fires,
 )
 EARLY_WARNINGS = TableKind(
     "early_warnings",
-    "firings",
+    Step.FIRINGS,
     "A rule that a firing broke before its window closed: a row when the warning is raised, and a "
     "row when the window closes.",
     _early_warnings,
     key=lambda of: ("rule", *of.windows.window_key, "state"),
+    follows=("alerts", "trigger", "columns.failed"),
     sorted_by=("window_end", "rule", KEY),
     is_written=_warns,
 )
 PROCESSED = TableKind(
     "processed",
-    "firings",
+    Step.FIRINGS,
     "A row that a user's function made of a firing.",
     _processed,
     key=lambda of: (*of.windows.window_key, "firing_id", "row_number"),
+    follows=("trigger", "process"),
     sorted_by=("window_end", KEY),
     is_written=lambda of: _fires(of) and of.windows.process is not None,
 )

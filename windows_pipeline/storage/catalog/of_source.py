@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windows_pipeline.steps import Step
 from windows_pipeline.storage.catalog.columns import (
     BATCH,
     KEY_OF_RECORD,
@@ -90,7 +91,7 @@ def _landed_files(_: TableOwner) -> Columns:
 
 RAW_EVENTS = TableKind(
     "raw_events",
-    "raw_events",
+    Step.RAW_EVENTS,
     "A record that was accepted.",
     _raw_events,
     key=lambda _: ("arrival_unit", "source_partition", "offset"),
@@ -98,14 +99,14 @@ RAW_EVENTS = TableKind(
 )
 REJECTED_RECORDS = TableKind(
     "rejected_records",
-    "raw_events",
+    Step.RAW_EVENTS,
     "A record that was rejected, with the reason and its text.",
     _rejected_records,
     sorted_by=("reason",),
 )
 QUARANTINED_FILES = TableKind(
     "quarantined_files",
-    "raw_events",
+    Step.RAW_EVENTS,
     "A bad landed file that was left out, with what is wrong with it.",
     _quarantined_files,
     key=lambda _: ("file",),
@@ -115,7 +116,7 @@ QUARANTINED_FILES = TableKind(
 )
 ARRIVAL_LOG = TableKind(
     "arrival_log",
-    "raw_events",
+    Step.RAW_EVENTS,
     "A source partition's part of an arrival unit; the row commits the unit.",
     _arrival_log,
     key=lambda _: ("arrival_unit", "source_partition", "batch"),

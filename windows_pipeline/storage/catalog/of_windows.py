@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windows_pipeline.steps import Step
 from windows_pipeline.storage.catalog.columns import (
     BATCH,
     CLOSED_BY,
@@ -191,15 +192,16 @@ def _failed_windows(of: TableOwner) -> Columns:
 
 KEYED_WINDOWS = TableKind(
     "keyed_windows",
-    "keyed_windows",
+    Step.KEYED_WINDOWS,
     "A window that an arrival unit or micro-batch changed or closed, as that left it.",
     _keyed_windows,
     key=lambda of: ("arrival_unit", *of.windows.window_key, "batch"),
+    follows=("partial_results", "columns.failed"),
     sorted_by=("window_end", KEY),
 )
 LATE_RECORDS = TableKind(
     "late_records",
-    "keyed_windows",
+    Step.KEYED_WINDOWS,
     "A record that no window counts, with the reason.",
     _late_records,
     key=lambda _: ("record_arrival_unit", "source_partition", "offset"),
@@ -207,7 +209,7 @@ LATE_RECORDS = TableKind(
 )
 FAILED_WINDOWS = TableKind(
     "failed_windows",
-    "keyed_windows",
+    Step.KEYED_WINDOWS,
     "An aggregate of a closed window that can't be computed, with the reason.",
     _failed_windows,
     key=lambda of: ("arrival_unit", *of.windows.window_key, "aggregate"),
@@ -215,46 +217,51 @@ FAILED_WINDOWS = TableKind(
 )
 FINAL_WINDOWS = TableKind(
     "final_windows",
-    "final_windows",
+    Step.FINAL_WINDOWS,
     "A window that an arrival unit closed; only a correction changes it.",
     _final_windows,
     key=lambda of: ("arrival_unit", *of.windows.window_key),
+    follows=("columns.failed",),
     sorted_by=("window_end", KEY),
     change_feed=True,
 )
 CORRECTIONS = TableKind(
     "corrections",
-    "final_windows",
+    Step.FINAL_WINDOWS,
     "A final window that a correction changed, retracted or added, with the cause.",
     _corrections,
     key=lambda of: ("correction", "arrival_unit", *of.windows.window_key),
+    follows=("columns.failed",),
     sorted_by=("correction", "window_end", KEY),
 )
 ALERTS = TableKind(
     "alerts",
-    "alerts",
+    Step.ALERTS,
     "A rule that a final window broke, with its episode; a retracted alert stays here.",
     _alerts,
     # The same alert may be retracted and raised again, by different corrections.
     key=lambda of: ("arrival_unit", "rule", *of.windows.window_key, "correction"),
+    follows=("alerts", "columns.failed", "tables.episodes"),
     sorted_by=("window_end", "rule", KEY),
     change_feed=True,
 )
 EPISODES = TableKind(
     "episodes",
-    "alerts",
+    Step.ALERTS,
     "Alerts of one key and rule whose windows overlap, as they stood at a day's close.",
     _episodes,
     key=lambda _: ("arrival_unit", "rule", "key", "episode_start"),
+    follows=("alerts", "columns.failed"),
     sorted_by=("until", "rule", KEY),
     has_whole_days=True,
 )
 NOTIFICATIONS = TableKind(
     "notifications",
-    "alerts",
+    Step.ALERTS,
     "An episode of alerts that opened, worsened, ended or was retracted.",
     _notifications,
     key=lambda _: ("arrival_unit", "notification_id"),
+    follows=("alerts", "columns.failed"),
     sorted_by=("until", "rule", KEY),
     is_written=lambda of: bool(of.pipeline.notify and of.windows.alerts),
 )
