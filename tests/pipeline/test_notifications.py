@@ -24,6 +24,7 @@ from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.whole_episodes import WholeEpisodes
 from windows_pipeline.jobs import AlertsJob, check_published
 from windows_pipeline.jobs.days.chain import window_jobs
+from windows_pipeline.jobs.job import cache_rows
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import tables_of
@@ -229,9 +230,11 @@ def require_the_same_without_silences(spark: SparkSession, project: SmallProject
     definition = Definition(tables.of("w"), job.settings.tuning)
     log = job.arrived(spark)
     records, arrivals = passing(job.logged_records(spark, log)), job.arrivals(log)
-    final = job.window_tables.final_windows.read(spark).where("record_count > 0")
-    raised, days = definition.raise_alerts(final), [date(2026, 11, 2)]
-    whole = WholeEpisodes(definition, True, records, arrivals, days, raised, final).joined()
+    days = [date(2026, 11, 2)]
+    final = job.window_tables.final_windows.of_arrival_units(spark, days)
+    final = final.where("record_count > 0")
+    of_days = WholeEpisodes(definition, records, arrivals, days, final, cache_rows)
+    whole = of_days.joined(definition.raise_alerts(final)).whole
     of_day = "rule in ('busy', 'huge') and arrival_unit = '2026-11-02'"
     found, wanted = (
         plain(rows.where(of_day).select("key", "rule", "window_start", "episode_start").collect())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import date
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.alerts.rule_sql import EPISODE_MS
+from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.storage.instants import timestamp_to_ms
 
 EPISODE = ("rule", "key", "episode_start")
@@ -32,6 +34,27 @@ class RuleSql(NamedTuple):
     def reads_episode(self) -> bool:
         """Whether the severity depends on how long the episode has lasted."""
         return f"`{EPISODE_MS}`" in self.severity
+
+
+class Episodes(NamedTuple):
+    """The episodes of consecutive arrival days, of the last ones only what a micro-batch closed.
+
+    Attributes:
+        new: The alerts of the windows that closed, with `episode_start`.
+        whole: All alerts so far of the episodes that the days have or may end, with
+            `episode_start` and, where silences are windows, `NEXT_RECORD`.
+        is_new: Whether an alert of `whole` is new.
+        closed: The close times before and after the windows closed.
+        days: The days.
+        closed_by_days: Their close times, from before the first of them.
+    """
+
+    new: DataFrame
+    whole: DataFrame
+    is_new: Column
+    closed: ClosedDays
+    days: Sequence[date]
+    closed_by_days: ClosedDays
 
 
 def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> DataFrame:

@@ -5,9 +5,8 @@ This is the door of the package: who reads and writes tables asks a `Definition`
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
@@ -22,12 +21,12 @@ from windows_pipeline.engine.record_shards import ROWS_BEFORE, in_record_shards
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD
 from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
 from windows_pipeline.incremental.alerts import (
+    Episodes,
     RuleSql,
     broken_rules,
     never_corrected,
     with_episodes,
 )
-from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.definition_records import definition_records, passing
 from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.episodes import episode_rows
@@ -133,6 +132,11 @@ class Definition:
         }
 
     @property
+    def notifies(self) -> bool:
+        """Whether the pipeline notifies anybody of episodes."""
+        return self.tables.notifications.is_written
+
+    @property
     def window(self) -> tuple[str, ...]:
         """The columns that identify a window of a key."""
         return self.windows.window_key[1:]
@@ -225,46 +229,49 @@ class Definition:
         """Joins alerts into episodes; see `with_episodes`."""
         return with_episodes(alerts, self.rules)
 
-    def episodes(
-        self, alerts: DataFrame, days: Sequence[date], closed_days: ClosedDays
-    ) -> DataFrame:
-        """Rows of the table episodes of consecutive days; see `episode_rows`.
+    def alert_rows(
+        self,
+        windows: DataFrame,
+        joined: Callable[[DataFrame], Episodes],
+        wanted: Collection[str],
+    ) -> dict[str, DataFrame]:
+        """What closed windows add to the tables alerts, episodes and notifications.
 
         Args:
-            alerts: See `episode_rows`.
-            days: The days.
-            closed_days: What the days closed.
-        """
-        return episode_rows(
-            alerts,
-            self.spec,
-            self.rules,
-            self.window,
-            [name for name in self.final_columns if name not in self.windows.window_key],
-            in_arrival_units(days),
-            closed_days,
-        )
+            windows: The windows, as rows of final_windows; at least those that break a rule.
+            joined: Joins their alerts with the earlier ones of their episodes.
+            wanted: The tables whose rows to return.
 
-    def notifications(
-        self, alerts: DataFrame, is_new: Column, closed_days: ClosedDays
-    ) -> DataFrame:
-        """What happened to episodes, as rows of the table notifications; see `episode_events`.
-
-        Args:
-            alerts: See `episode_events`.
-            is_new: Whether an alert is of these days.
-            closed_days: What the days closed.
+        Returns:
+            The rows by table.
         """
-        events = episode_events(
-            alerts,
-            self.spec,
-            self.window,
-            [aggregate.name for aggregate in self.windows.aggregate_list],
-            self.rules,
-            is_new,
-            closed_days,
-        )
-        return with_ids(never_corrected(events), self.pipeline.name, self.name, self.window)
+        of, rows = joined(self.raise_alerts(windows)), {}
+        if "alerts" in wanted:
+            rows["alerts"] = never_corrected(of.new)
+        if "episodes" in wanted:
+            rows["episodes"] = episode_rows(
+                of.whole,
+                self.spec,
+                self.rules,
+                self.window,
+                [name for name in self.final_columns if name not in self.windows.window_key],
+                in_arrival_units(of.days),
+                of.closed_by_days,
+            )
+        if "notifications" in wanted:
+            events = episode_events(
+                of.whole,
+                self.spec,
+                self.window,
+                [aggregate.name for aggregate in self.windows.aggregate_list],
+                self.rules,
+                of.is_new,
+                of.closed,
+            )
+            rows["notifications"] = with_ids(
+                never_corrected(events), self.pipeline.name, self.name, self.window
+            )
+        return rows
 
     def corrected_notifications(
         self, stored: DataFrame, computed: DataFrame, number: int

@@ -8,7 +8,7 @@ days; and silences: those that go on, and those, however old, of keys that have 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -18,10 +18,12 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.watermark import ArrivalUnit, close_ms, reads_from
+from windows_pipeline.arrival.watermark import ArrivalUnit, reads_from
 from windows_pipeline.engine.lateness import is_outside_windows
 from windows_pipeline.incremental import silences
+from windows_pipeline.incremental.alerts import Episodes
 from windows_pipeline.incremental.arrival_units import Arrivals
+from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.incremental.records import records_to_read
 from windows_pipeline.kernels.time import NEVER_MS
@@ -56,36 +58,37 @@ class WholeEpisodes:
 
     Attributes:
         definition: The definition.
-        notifies: Whether there are notifications.
         records: The definition's records.
         arrivals: What has arrived.
         days: The days.
-        raised: The alerts of the days; others may be among them.
-        final: The final windows of the days; others may be among them.
+        final: The final windows of the days.
+        keep: Keeps rows that several queries need.
     """
 
     definition: Definition
-    notifies: bool
     records: DataFrame
     arrivals: Arrivals
     days: Sequence[date]
-    raised: DataFrame
     final: DataFrame
+    keep: Callable[[DataFrame], DataFrame]
 
-    def joined(self) -> DataFrame:
+    def joined(self, raised: DataFrame) -> Episodes:
         """Adds to each alert of the days the start of its episode, which may lie before them.
 
-        The look-back doubles until every episode starts within it.
-
-        Returns:
-            The days' alerts and all earlier alerts of their episodes. If there are notifications
-            or silences, also the episodes that a window or a record of the days could have
-            continued or ended; where silences are windows, with `NEXT_RECORD`.
+        If there are notifications or silences, the episodes that a window or a record of the days
+        could have continued or ended are added, too.
         """
+        whole = self.keep(self._joined(self.keep(raised)))
+        is_new, closed = in_arrival_units(self.days), self._closed
+        new = whole.where(is_new).drop(silences.NEXT_RECORD)
+        return Episodes(new, whole, is_new, closed, self.days, closed)
+
+    def _joined(self, raised: DataFrame) -> DataFrame:
+        """Adds episodes to the alerts of the days; the look-back doubles until all start in it."""
         if self._boundary_ms == NEVER_MS:
-            return self._with_episodes(None)
+            return self._with_episodes(raised, None)
         near = self._near()
-        joined = self._with_episodes(near)
+        joined = self._with_episodes(raised, near)
         # If a window's end is exclusive, a window that ends at the close time is closed as well.
         begins_earlier = timestamp_to_ms("episode_start") <= self._near_ms
         keys = joined.where(self._is_wanted & begins_earlier).select("key").distinct()
@@ -94,12 +97,15 @@ class WholeEpisodes:
         if near is not None and near.windows is not None:
             both = starts.unionByName(self._silent(near.windows))
             starts = both.groupBy("key").agg(F.min(_FROM_MS).alias(_FROM_MS))
-        return self._look_back(near, joined, starts)
+        return self._look_back(raised, near, joined, starts)
 
-    def _look_back(self, near: _Found | None, joined: DataFrame, starts: DataFrame) -> DataFrame:
+    def _look_back(
+        self, raised: DataFrame, near: _Found | None, joined: DataFrame, starts: DataFrame
+    ) -> DataFrame:
         """Looks back as far as the episodes of some keys began.
 
         Args:
+            raised: The alerts of the days.
             near: What closed shortly before the days.
             joined: The alerts so far.
             starts: The keys, each with the close time from which its windows are computed.
@@ -112,7 +118,7 @@ class WholeEpisodes:
             closed = self._closed_between(self._of_keys(starts), from_ms, starts)
             if near is not None:
                 closed = closed.and_of_others(near, starts.select("key"))
-            joined = self._with_episodes(closed)
+            joined = self._with_episodes(raised, closed)
             wanted = joined.where(self._is_wanted).select("key", "episode_start")
             began = join_on(wanted, starts, ["key"], "inner")
             began = began.where(timestamp_to_ms("episode_start") <= F.col(_FROM_MS))
@@ -142,17 +148,17 @@ class WholeEpisodes:
         return self.arrivals.arrival_units(self.days)
 
     @cached_property
+    def _closed(self) -> ClosedDays:
+        return ClosedDays.of(self._arrival_units, self.definition.spec.close_delay_ms)
+
+    @property
     def _boundary_ms(self) -> int:
         """The close time before the days; `NEVER_MS` if nothing was closed, or a day is missing."""
-        if not self._arrival_units:
-            return NEVER_MS
-        return close_ms(
-            self._arrival_units[0].watermark_before_ms, self.definition.spec.close_delay_ms
-        )
+        return self._closed.before_ms
 
     @cached_property
     def _overlap_ms(self) -> int | None:
-        if self.notifies or self.definition.spec.has_silences:
+        if self.definition.notifies or self.definition.spec.has_silences:
             return self.definition.spec.length_ms
         return None
 
@@ -160,14 +166,6 @@ class WholeEpisodes:
     def _near_ms(self) -> int:
         """The close time from which on windows closed whose episodes may end in the days."""
         return self._boundary_ms - (self._overlap_ms or 0)
-
-    @cached_property
-    def _raised(self) -> DataFrame:
-        return self.raised.where(in_arrival_units(self.days))
-
-    @cached_property
-    def _final(self) -> DataFrame:
-        return self.final.where(in_arrival_units(self.days)).select(*silences.SEEN)
 
     @property
     def _is_wanted(self) -> Column:
@@ -180,9 +178,9 @@ class WholeEpisodes:
             wanted |= (F.col("record_count") == 0) & F.coalesce(ends, F.lit(True))
         return wanted
 
-    def _with_episodes(self, before: _Found | None) -> DataFrame:
+    def _with_episodes(self, alerts: DataFrame, before: _Found | None) -> DataFrame:
         """The days' alerts and earlier ones, with the starts of their episodes."""
-        alerts, windows = self._raised, self._final
+        windows = self.final.select(*silences.SEEN)
         if before is not None:
             alerts = alerts.unionByName(before.alerts)
             if before.windows is not None:
@@ -213,7 +211,7 @@ class WholeEpisodes:
         found = self._last_records(self._read(self.records, since_ms), or_first=False)
         found = join_on(found, heard, ["key"], "anti").localCheckpoint()
         # Silences of more than `MOST_SILENCES_MS` cost a scan of all earlier records.
-        back = silences.keys_back(self._final, near)
+        back = silences.keys_back(self.final.select(*silences.SEEN), near)
         left = join_on(back, found, ["key"], "anti").localCheckpoint()
         if left.isEmpty():
             return found

@@ -20,16 +20,13 @@ from windows_pipeline.checks.table_rules import (
     alerts_history_checks,
 )
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.incremental import silences
-from windows_pipeline.incremental.alerts import never_corrected, standing
+from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.incremental.arrival_units import arrival_units_frame
-from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.whole_episodes import WholeEpisodes
 from windows_pipeline.jobs.computed_days import computed_days_in
-from windows_pipeline.jobs.job import Rows, Stage, cache_rows, published_days
+from windows_pipeline.jobs.job import CachedRows, Rows, Stage, published_days
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import differences
 from windows_pipeline.storage.instants import with_milliseconds
 from windows_pipeline.storage.table import Table
@@ -92,31 +89,22 @@ class AlertsJob(WindowsJob):
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_unfinished(spark, log)
-        final = self.window_tables.final_windows.of_arrival_units(spark, days)
+        names = [table.short_name for table in self.tables]
         if not self.windows.alerts:
             none = {table.short_name: small_frame(spark, [], table.schema) for table in self.tables}
             return Stage.of(self.tables, none, [])
-        definition, arrivals = self.definition, self.arrivals(log)
-        notifies = self.notifies
-        raised = cache_rows(definition.raise_alerts(final))
-        records = passing(self.logged_records(spark, log))
-        cached, alerts, episodes, happened = [raised], [], [], []
+        records, arrivals = passing(self.logged_records(spark, log)), self.arrivals(log)
+        of_runs, cached = [], CachedRows()
         for run in _runs_of(days):
-            closed = ClosedDays.of(arrivals.arrival_units(run), definition.spec.close_delay_ms)
-            whole = WholeEpisodes(definition, notifies, records, arrivals, run, raised, final)
-            joined = cache_rows(whole.joined())
-            cached.append(joined)
-            alerts.append(joined.where(in_arrival_units(days)).drop(silences.NEXT_RECORD))
-            episodes.append(definition.episodes(joined, run, closed))
-            if notifies:
-                happened.append(definition.notifications(joined, in_arrival_units(run), closed))
+            final = self.window_tables.final_windows.of_arrival_units(spark, run)
+            of_run = WholeEpisodes(self.definition, records, arrivals, run, final, cached.keep)
+            of_runs.append(self.definition.alert_rows(final, of_run.joined, names))
         rows = {
-            "alerts": never_corrected(reduce(DataFrame.unionByName, alerts)),
-            "episodes": reduce(DataFrame.unionByName, episodes),
+            name: reduce(DataFrame.unionByName, [of_run[name] for of_run in of_runs])
+            for name in names
         }
-        if notifies:
-            rows["notifications"] = cache_rows(reduce(DataFrame.unionByName, happened))
-            cached.append(rows["notifications"])
+        if self.notifies:
+            rows["notifications"] = cached.keep(rows["notifications"])
         return Stage.of(self.tables, rows, cached)
 
     def check_batches(

@@ -283,6 +283,15 @@ def cache_rows(rows: DataFrame) -> DataFrame:
     return rows.localCheckpoint(eager=False)
 
 
+class CachedRows(list[DataFrame]):
+    """The cached frames of a stage."""
+
+    def keep(self, rows: DataFrame) -> DataFrame:
+        """Caches rows; see `cache_rows`."""
+        self.append(cache_rows(rows))
+        return self[-1]
+
+
 @contextmanager
 def sized_for(spark: SparkSession, settings: Settings, records: int) -> Iterator[None]:
     """Configures Spark and `cache_rows` for a run of a number of records."""

@@ -277,7 +277,7 @@ class Table(StoredTable):
 
     def _sorted(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types, sorted within each partition."""
-        return self._typed(rows).sortWithinPartitions("arrival_unit", *self.sorted_by)
+        return self.typed(rows).sortWithinPartitions("arrival_unit", *self.sorted_by)
 
     def _by_arrival_unit(self, rows: DataFrame) -> DataFrame:
         """The rows in tasks: a file or more for each arrival unit; without partitions, one file."""
@@ -287,7 +287,7 @@ class Table(StoredTable):
             return rows.hint("rebalance", "arrival_unit")
         return rows.repartition("arrival_unit")  # without adaptive execution Spark ignores hints
 
-    def _typed(self, rows: DataFrame) -> DataFrame:
+    def typed(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types."""
         return rows.select(*[F.col(field.name).cast(field.dataType) for field in self.schema])
 
@@ -367,7 +367,7 @@ class Table(StoredTable):
                 another definition.
         """
         if isinstance(rows, DataFrame):
-            added = self._typed(rows)
+            added = self.typed(rows)
             new = (
                 delta_rs.fetch(added) if self.fits_in_driver(rows.sparkSession, row_count) else None
             )

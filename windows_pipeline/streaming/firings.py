@@ -14,7 +14,6 @@ from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.incremental.firings import Positions, position_column
 from windows_pipeline.storage.fetched_rows import FetchedRows
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import WindowTables
 from windows_pipeline.streaming.scope import BatchScope
 from windows_pipeline.text.instants import day_number
 
@@ -25,7 +24,6 @@ class BatchFirings:
 
     Attributes:
         definition: The definition.
-        tables: Its tables.
         batch: The micro-batch's number.
         scope: The arrival units and close times of the micro-batch.
         before: The merge of the source partitions as it was before the micro-batch.
@@ -33,7 +31,6 @@ class BatchFirings:
     """
 
     definition: Definition
-    tables: WindowTables
     batch: int
     scope: BatchScope
     before: Merge
@@ -60,10 +57,10 @@ class BatchFirings:
         # Without a checkpoint each further query would analyze the whole plan again.
         fired = fired.withColumn("arrival_unit", self._arrival_unit()).localCheckpoint()
         found = self.definition.firing_rows(fired, closed.frame)
-        appends = [(self.tables.firings, found.firings, found.firings.count())]
+        appends = [(self.definition.tables.firings, found.firings, found.firings.count())]
         for table, rows in (
-            (self.tables.early_warnings, found.early_warnings),
-            (self.tables.processed, found.processed),
+            (self.definition.tables.early_warnings, found.early_warnings),
+            (self.definition.tables.processed, found.processed),
         ):
             if table.is_written and rows is not None:
                 computed = rows.localCheckpoint()

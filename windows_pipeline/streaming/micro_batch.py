@@ -247,7 +247,6 @@ class MicroBatch:
             name: BatchWindows(
                 Definition(self.of_pipeline.of(name), self.settings.tuning),
                 self.of_pipeline,
-                self.of_pipeline.of(name),
                 self.number,
                 fresh,
                 row_count,

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
 from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline, close_ms
+from windows_pipeline.engine.literals import coarse_from_ms
 from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
+from windows_pipeline.storage.instants import ms_to_timestamp
 from windows_pipeline.streaming.log_state import LogState
 
 
@@ -30,6 +35,13 @@ class BatchScope:
     def closing(self) -> Closing:
         """The close times before and after the micro-batch."""
         return self.closed_days.closing
+
+    def not_before(self, from_ms: int) -> Column:
+        """An instant at or before a time, to compare with a table's column.
+
+        Spark uses the comparison to skip files of older records.
+        """
+        return ms_to_timestamp(F.lit(coarse_from_ms(from_ms, self.closing.after_ms)))
 
     @property
     def with_records(self) -> set[date]:

@@ -20,7 +20,6 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
-from windows_pipeline.storage.tables import WindowTables
 
 
 @dataclass(frozen=True)
@@ -29,14 +28,12 @@ class SilencesBefore:
 
     Attributes:
         definition: The definition; silences are windows.
-        tables: Its tables.
         closed: `SEEN` of the windows that the micro-batch closed; computed already.
         is_earlier: Whether a window was closed before the micro-batch.
         closing: The close times before and after the micro-batch.
     """
 
     definition: Definition
-    tables: WindowTables
     closed: DataFrame
     is_earlier: Column
     closing: Closing
@@ -80,7 +77,7 @@ class SilencesBefore:
     def _closed_since(self, since_ms: int) -> DataFrame:
         """`SEEN` of the final windows that end at a time or later, before the micro-batch."""
         spark = self.closed.sparkSession
-        final = self.tables.final_windows.read(spark, since_ms=since_ms)
+        final = self.definition.tables.final_windows.read(spark, since_ms=since_ms)
         end_ms = timestamp_to_ms("window_end")
         is_since = end_ms >= literal(since_ms, end_ms)
         coarse_ms = coarse_from_ms(since_ms, self.closing.after_ms)  # lets Spark skip files
@@ -90,7 +87,7 @@ class SilencesBefore:
     def _alerts(self, since_ms: int | None = None) -> DataFrame:
         """The standing alerts of earlier micro-batches."""
         spark = self.closed.sparkSession
-        stored = self.tables.alerts.read(spark, since_ms=since_ms)
+        stored = self.definition.tables.alerts.read(spark, since_ms=since_ms)
         return standing(stored).where(self.is_earlier)
 
     def _windows_after(self, silent: DataFrame) -> DataFrame:

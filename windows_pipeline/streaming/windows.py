@@ -13,18 +13,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
-from windows_pipeline.engine.literals import coarse_from_ms, literal
+from windows_pipeline.engine.literals import literal
 from windows_pipeline.engine.windows import PARTLY_LATE
 from windows_pipeline.incremental.aggregated_values import REASONS
-from windows_pipeline.incremental.alerts import never_corrected, standing
 from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.records import records_to_read
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.fetched_rows import FetchedRows, fetched_rows
-from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms, with_instants
+from windows_pipeline.storage.instants import timestamp_to_ms, with_instants
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import PipelineTables, WindowTables
+from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.streaming.episodes import BatchEpisodes
 from windows_pipeline.streaming.firings import BatchFirings
 from windows_pipeline.streaming.log_state import LogState
@@ -87,7 +86,6 @@ class BatchWindows:
     Attributes:
         definition: The definition.
         of_pipeline: The tables of the pipeline.
-        tables: The definition's tables.
         batch: The micro-batch's number.
         fresh: The micro-batch's records, as rows of raw_events; computed already.
         record_count: The number of records in `fresh`.
@@ -98,7 +96,6 @@ class BatchWindows:
 
     definition: Definition
     of_pipeline: PipelineTables
-    tables: WindowTables
     batch: int
     fresh: DataFrame
     record_count: int
@@ -125,32 +122,20 @@ class BatchWindows:
         keyed, in_keyed = closed, found.closed
         if windows.partial_results:
             keyed, in_keyed = fetched.known("record_count"), found.windows
-        tables = self.tables
+        tables = self.definition.tables
         appends: list[Appended] = [
             (tables.keyed_windows, keyed.rows, in_keyed),
             (tables.final_windows, closed.rows, found.closed),
         ]
         if dropped := found.late.records + found.dropped:
             appends.append((tables.late_records, self._late(records, fetched, found), dropped))
-        if found.alerts:
-            appends.append(
-                (tables.alerts, self._alerts(fetched.known(_BROKEN).frame), found.alerts)
-            )
-        silent = windows.spec.has_silences
-        if windows.alerts and (closing.after_ms > closing.before_ms or silent):
-            of_batch = self._episodes(fetched.known(_BROKEN).frame, closed.frame)
-            if found.alerts or silent:
-                listed = of_batch.episodes()
-                (row_count,) = listed.totals(["rule"], [])
-                appends.append((tables.episodes, listed.rows, row_count))
-            if self.tables.notifications.is_written:
-                happened = of_batch.notifications()
-                appends.append((self.tables.notifications, happened, happened.count()))
+        if windows.alerts:
+            appends += self._alerts(fetched, closed, found.alerts)
         if found.failed:
             rows = fetched.where(_FAILED).frame
             failed = self.definition.failed_windows(rows).localCheckpoint()
             appends.append((tables.failed_windows, failed, failed.count()))
-        if self.tables.firings.is_written:
+        if self.definition.tables.firings.is_written:
             appends += self._firings.compute(marked, self._from_ms, closed)
         late = dropped - found.late.outside_windows
         tasks = [append_of(*rows, self.batch, self.append) for rows in appends if rows[-1]]
@@ -179,7 +164,7 @@ class BatchWindows:
         before, after = self.before.merge, self.after.merge
         assert before is not None  # noqa: S101  the stream merges if windows have a trigger
         assert after is not None  # noqa: S101
-        return BatchFirings(self.definition, self.tables, self.batch, self._scope, before, after)
+        return BatchFirings(self.definition, self.batch, self._scope, before, after)
 
     def _records(self) -> DataFrame:
         """The micro-batch's records, and earlier records that its windows or late records need.
@@ -188,7 +173,7 @@ class BatchWindows:
         """
         if self._from_ms > NEVER_MS:
             earlier = self._earlier(self._from_ms)
-            earlier = earlier.where(F.col("event_time") >= self._not_before(self._from_ms))
+            earlier = earlier.where(F.col("event_time") >= self._scope.not_before(self._from_ms))
         else:
             earlier = self._earlier()
         both = earlier.unionByName(self.fresh.select(*earlier.columns))
@@ -217,14 +202,6 @@ class BatchWindows:
         """The micro-batch's number, to compare with a column of raw_events."""
         return literal(self.batch, F.col("offset"))
 
-    def _not_before(self, from_ms: int) -> Column:
-        """An instant at or before a time, to compare with a table's column.
-
-        Spark uses the comparison to skip files of older records.
-        """
-        coarse_ms = coarse_from_ms(from_ms, self._scope.closing.after_ms)
-        return ms_to_timestamp(F.lit(coarse_ms))
-
     @cached_property
     def _from_ms(self) -> int:
         """The event time from which on records matter to windows that are not closed."""
@@ -250,10 +227,10 @@ class BatchWindows:
         placed = found.withColumns(
             {"arrival_unit": arrival_unit, "batch": literal(self.batch, F.col("record_count"))}
         )
-        schema = self.tables.keyed_windows.schema
+        schema = self.definition.tables.keyed_windows.schema
         columns = {field.name: F.col(field.name).cast(field.dataType) for field in schema}
         more = [name for name in (*PARTLY_LATE, REASONS) if name in placed.columns]
-        if self.tables.firings.is_written:
+        if self.definition.tables.firings.is_written:
             more.append("_computed_day")
         rows = placed.select(*[column.alias(name) for name, column in columns.items()], *more)
         broken = [F.when(F.expr(rule.when), 1).otherwise(0) for rule in definition.rules.values()]
@@ -277,7 +254,7 @@ class BatchWindows:
 
     def _fetched(self, placed: DataFrame, late: DataFrame) -> tuple[FetchedRows, _Late]:
         """Computes the windows, and counts the late records at the same time."""
-        tables = (self.tables.keyed_windows, self.tables.final_windows)
+        tables = (self.definition.tables.keyed_windows, self.definition.tables.final_windows)
         may_fetch = all(
             table.fits_in_driver(placed.sparkSession, self._most_windows) for table in tables
         )
@@ -328,40 +305,33 @@ class BatchWindows:
             "arrival_unit", F.coalesce(arrival_unit, F.col("record_arrival_unit"))
         )
 
-    def _alerts(self, breaking: DataFrame) -> DataFrame:
-        """The alerts of closed windows that break rules, with episodes that may begin earlier."""
-        joined = self._with_earlier_alerts(breaking).where(~self._is_earlier)
-        return never_corrected(joined)
-
-    def _episodes(self, breaking: DataFrame, closed: DataFrame) -> BatchEpisodes:
-        """The episodes of these alerts and of earlier alerts."""
-        joined = self._with_earlier_alerts(breaking)
-        notifies = self.tables.notifications.is_written
-        return BatchEpisodes(
-            self.definition, self.tables, notifies, self._scope, joined, closed, self._is_earlier
-        )
-
-    @property
-    def _is_earlier(self) -> Column:
-        """Whether an alert's window was closed before the micro-batch."""
-        last_ms = self.definition.spec.last_instant(timestamp_to_ms("window_end"))
-        return last_ms < literal(self._scope.closing.before_ms, last_ms)
-
-    def _with_earlier_alerts(self, breaking: DataFrame) -> DataFrame:
-        """The alerts of closed windows and the earlier alerts that they may continue."""
-        spec, before_ms = self.definition.spec, self._scope.closing.before_ms
-        columns = self.tables.final_windows.schema.names
-        raised = self.definition.raise_alerts(breaking.select(*columns))
-        from_ms = self._from_ms
-        if before_ms > NEVER_MS and spec.length_ms is not None:
-            from_ms = before_ms - spec.length_ms
-        since_ms = from_ms if from_ms > NEVER_MS else None
-        earlier = standing(self.tables.alerts.read(breaking.sparkSession, since_ms=since_ms))
-        if since_ms is not None:
-            earlier = earlier.where(F.col("window_end") >= self._not_before(from_ms))
-        without_start = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
-        known = earlier.where(self._is_earlier).select(*without_start.columns)
-        return self.definition.with_episodes(without_start.unionByName(known))
+    def _alerts(self, fetched: FetchedRows, closed: FetchedRows, count: int) -> list[Appended]:
+        """Alerts, and what happened to episodes, some of which may begin earlier."""
+        tables, (before_ms, after_ms) = self.definition.tables, self._scope.closing
+        silent = self.definition.spec.has_silences
+        wanted = ["alerts"] if count else []
+        if count or silent:
+            wanted.append("episodes")
+        if tables.notifications.is_written and (after_ms > before_ms or silent):
+            wanted.append("notifications")
+        if not wanted:
+            return []
+        days = BatchEpisodes(self.definition, self._scope, self._from_ms, closed)
+        broken = fetched.known(_BROKEN).frame.select(*tables.final_windows.schema.names)
+        rows = self.definition.alert_rows(broken, days.joined, wanted)
+        appends: list[Appended] = []
+        if "episodes" in rows:
+            typed = tables.episodes.typed(rows["episodes"])
+            by_driver = tables.episodes.is_written_by_driver(typed.sparkSession)
+            listed = fetched_rows(typed, may_fetch=by_driver)
+            (row_count,) = listed.totals(["rule"], [])
+            appends.append((tables.episodes, listed.rows, row_count))
+        if "alerts" in rows:
+            appends.append((tables.alerts, rows["alerts"], count))
+        if "notifications" in rows:
+            happened = rows["notifications"].localCheckpoint()
+            appends.append((tables.notifications, happened, happened.count()))
+        return appends
 
 
 def append_of(
