@@ -120,8 +120,10 @@ def rebuild(
 
     Args:
         spark: The session.
-    pipeline, raw = tables.pipeline, RawEventsJob(tables, settings)
-    from_raw = from_step == Step.RAW_EVENTS or _follows_other_definition(raw, spark)
+        tables: The tables of the pipeline as it is now.
+        settings: Where the landed files lie.
+        from_step: The `Step` from which on to rebuild, whether its definition changed or not; None
+            for those whose definition changed.
         report: Called with a text on what is about to happen.
 
     Yields:
