@@ -10,9 +10,8 @@ from windows_pipeline.windows import PipelineWindows
 
 def is_late(spec: PipelineWindows) -> Column:
     """Whether a record is late; see `Graced.is_late`. Without a close time none is."""
-    last_start_ms = spec.last_start(F.col("_event_time_ms"))
-    found = spec.is_late(last_start_ms, F.col("_close_time_ms"))
-    return F.coalesce(found, F.lit(False))
+    start_ms = spec.last_start(F.col("_event_time_ms"))
+    return F.coalesce(spec.is_late(start_ms, F.col("_close_time_ms")), F.lit(False))
 
 
 def is_outside_windows(spec: PipelineWindows) -> Column:

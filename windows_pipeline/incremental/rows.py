@@ -154,7 +154,7 @@ def _has_result(spec: GracedRows) -> Column:
     followers = max(frame.followers for frame in spec.outer)
     if followers:
         has_result &= F.col(NUMBER) + F.lit(followers) <= F.col(GROUP_ROWS)
-    results = spec.result_rows
+    results = spec.window.result_rows
     if max(results.first, results.every) > 1:
         beyond_first = F.col(NUMBER) - F.lit(results.first)
         has_result &= (beyond_first >= 0) & (beyond_first % F.lit(results.every) == 0)

@@ -9,10 +9,7 @@ from typing import Any, TypeVar
 from windows_pipeline.windows.look_around import LookAround
 
 Ms = TypeVar("Ms", bound=Any)
-"""Milliseconds: an int, an array of NumPy or a column of Spark.
-
-What the operators compute that all three have is one form of a rule, with a result of that type.
-"""
+"""Milliseconds, or what follows from them: an int, an array of NumPy or a column of Spark."""
 
 
 class EpisodeEnd(Enum):
@@ -114,21 +111,12 @@ class Graced:
         """Whether the last window of a record was closed when the record arrived (A5, F5).
 
         Where other records decide which record is late, it may still join a window (rule D2).
-
-        Args:
-            last_start_ms: The `last_start` of the record.
-            close_ms: The close time when the record arrived.
         """
         is_late: Ms = last_start_ms + (self.late_after_ms or 0) < close_ms
         return is_late
 
     def is_outside(self, last_start_ms: Ms, time_ms: Ms) -> Ms:
-        """Whether a record lies before the first window, or in a gap (rules A5, B6, C1).
-
-        Args:
-            last_start_ms: The `last_start` of the record.
-            time_ms: The record's event time.
-        """
+        """Whether a record lies before the first window, or in a gap (rules A5, B6, C1)."""
         is_outside: Ms = last_start_ms + (self.late_after_ms or 0) < time_ms
         if self.first_window_start_ms is not None:
             is_outside |= last_start_ms < self.first_window_start_ms

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windows_pipeline.windows.count_windows import CountWindows
-from windows_pipeline.windows.frames.row_count import ResultRows
 from windows_pipeline.windows.frames.row_windows import RowWindow
 from windows_pipeline.windows.frames.several_rows import SeveralRows
 from windows_pipeline.windows.graced import Graced
@@ -66,11 +65,6 @@ class GracedRows(Graced):
     def row_order(self) -> tuple[str, ...]:
         """The columns of `ROW_KEY` that order the rows of a key."""
         return ROW_KEY[1:] if self.by_arrival else ROW_KEY
-
-    @property
-    def result_rows(self) -> ResultRows:
-        """Which rows have a result: each one, unless windows count them."""
-        return self.window.result_rows
 
     @property
     def timeout_ms(self) -> int | None:

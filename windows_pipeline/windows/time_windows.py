@@ -120,10 +120,9 @@ class TimeWindows(FixedLength):
             ValueError: The time is not an int of milliseconds, or is out of range.
         """
         require_instant("timestamp_ms", timestamp_ms)
-        last_start = timestamp_ms // self.advance_ms * self.advance_ms
         # A window that starts a size or more before the time does not contain it.
-        first_start = (timestamp_ms - self.size_ms) // self.advance_ms * self.advance_ms
-        starts = range(first_start + self.advance_ms, last_start + 1, self.advance_ms)
+        before = self.last_start(timestamp_ms - self.size_ms)
+        starts = range(before + self.advance_ms, timestamp_ms + 1, self.advance_ms)
         first = self.first_window_start_ms
         return tuple(
             TimeWindow(start, start + self.size_ms)

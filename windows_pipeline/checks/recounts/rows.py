@@ -265,7 +265,7 @@ def _accounted(results: DataFrame, recounted: DataFrame, spec: GracedRows) -> Da
     own_day = F.unix_date("record_arrival_unit")
     joined = recounted.join(of_records, list(_ARRIVAL), "left")
     found_day, end_ms = F.col("found_day"), F.col("recount_end_ms")
-    size = spec.result_rows.size
+    size = spec.window.result_rows.size
     if size > 1:
         # A record is in the windows that end with it or with one of the next size - 1 records.
         holding = _by_arrival("key").rowsBetween(0, size - 1)
