@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -17,8 +16,10 @@ from windows_pipeline.arrival.merge import Resumed
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import BoundAggregates, Pipeline, Source, Windows
 from windows_pipeline.engine.firings.kernel import AFTER
+from windows_pipeline.engine.literals import literal
 from windows_pipeline.engine.record_shards import ROWS_BEFORE, in_record_shards
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD
+from windows_pipeline.engine.windows import PARTLY_LATE
 from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
 from windows_pipeline.incremental.alerts import (
     Episodes,
@@ -27,6 +28,7 @@ from windows_pipeline.incremental.alerts import (
     never_corrected,
     with_episodes,
 )
+from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.definition_records import definition_records, passing
 from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.episodes import episode_rows
@@ -38,6 +40,7 @@ from windows_pipeline.incremental.processed import FiringFunction
 from windows_pipeline.incremental.windows import arrival_unit_windows
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_arrival_units
+from windows_pipeline.storage.fetched_rows import FetchedRows
 from windows_pipeline.storage.instants import ms_to_timestamp, with_instants
 from windows_pipeline.storage.tables import WindowTables
 from windows_pipeline.tuning import TUNING, Tuning
@@ -45,20 +48,6 @@ from windows_pipeline.windows import PipelineWindows
 
 _LEAST_LOOK_BACKS = 4
 """With shards this long, the three look-backs that a recount needs lie in one neighbour."""
-
-
-class FiringRows(NamedTuple):
-    """The rows of the tables that firings fill.
-
-    Attributes:
-        firings: The new firings.
-        early_warnings: See `early_warnings`; None if the definition raises none.
-        processed: The rows that a function makes of the new firings; None without a function.
-    """
-
-    firings: DataFrame
-    early_warnings: DataFrame | None
-    processed: DataFrame | None
 
 
 @dataclass(frozen=True)
@@ -185,6 +174,12 @@ class Definition:
         """
         if only_closed is None:
             only_closed = not self.windows.partial_results
+        if only_closed and closings and self.spec.length_ms is not None:
+            # A session that extends beyond the close time is open, so all its records are needed;
+            # rows with a grace are counted in order of arrival.
+            close_ms = max(closing.after_ms for closing in closings.values())
+            time_ms = F.col("_event_time_ms")
+            records = records.where(time_ms < literal(close_ms, time_ms))
         return arrival_unit_windows(
             records,
             self.spec,
@@ -194,26 +189,57 @@ class Definition:
             tuning=self.tuning,
         )
 
+    def window_rows(
+        self,
+        computed: FetchedRows,
+        records: DataFrame,
+        computed_days: Sequence[int],
+        wanted: Collection[str],
+        closed_days: ClosedDays | None = None,
+    ) -> dict[str, FetchedRows]:
+        """What computed days add to keyed_windows, final_windows, late_records and failed_windows.
+
+        Args:
+            computed: What `compute` returned, with the instants of the tables.
+            records: The records, or those that may be late; cut by `cut`.
+            computed_days: The computed days, by number.
+            wanted: The tables whose rows to return.
+            closed_days: The days that closed windows, if a computed day stands for several.
+
+        Returns:
+            The rows by table.
+        """
+        closed = computed.where("closed")
+        rows = {"keyed_windows": closed, "final_windows": closed}
+        if self.windows.partial_results:  # the other rows are of records that no window counts
+            rows["keyed_windows"] = computed.known("record_count")
+        if "late_records" in wanted:
+            names = [name for name in PARTLY_LATE[:1] if name in computed.columns]
+            partly_late = computed.known(names[0]).frame if names else None
+            late = self.late_records(records, partly_late, computed_days, closed_days)
+            rows["late_records"] = FetchedRows(late)
+        if "failed_windows" in wanted:
+            rows["failed_windows"] = FetchedRows(self._failed(closed.frame))
+        return rows
+
     def late_records(
-        self, records: DataFrame, computed: DataFrame | None, computed_days: Sequence[int]
+        self,
+        records: DataFrame,
+        computed: DataFrame | None,
+        computed_days: Sequence[int],
+        closed_days: ClosedDays | None = None,
     ) -> DataFrame:
         """The records that no window counts, as rows of the table; see `late_records`."""
         values = list(self.source.values)
-        return late_records(records, computed, self.spec, values, computed_days)
+        return late_records(records, computed, self.spec, values, computed_days, closed_days)
 
-    def failed_windows(self, computed: DataFrame) -> DataFrame:
-        """The failed aggregates of closed windows, as rows of the table (rule G3).
-
-        Args:
-            computed: The windows, with `closed` and `failed`.
-        """
+    def _failed(self, closed: DataFrame) -> DataFrame:
+        """The failed aggregates of closed windows, as rows of failed_windows (rule G3)."""
         schema = self.tables.failed_windows.schema
         messages = self.windows.failure_messages(self.result_columns)
         if not messages:
-            return small_frame(computed.sparkSession, [], schema)
-        failed = computed.where(F.col("closed") & (F.size("failed") > 0))
-        named = with_instants(failed) if "arrival_unit" not in failed.columns else failed
-        named = named.withColumn("aggregate", F.explode("failed"))
+            return small_frame(closed.sparkSession, [], schema)
+        named = closed.withColumn("aggregate", F.explode("failed"))
         message = F.lit(None).cast("string")
         for name, text in messages.items():
             message = F.when(F.col("aggregate") == F.lit(name), text).otherwise(message)
@@ -289,29 +315,35 @@ class Definition:
         """What turns firings into rows, if the definition has a function."""
         return FiringFunction(self.windows, self.source)
 
-    def fire(
+    def firing_rows(
         self,
         records: DataFrame,
         positions: Mapping[int, Positions],
         resumed: Sequence[Resumed],
         came_with: Column,
-    ) -> DataFrame:
-        """Computes the firings of some computed days; see `arrival_unit_firings`.
+        closed: DataFrame,
+        keep: Callable[[DataFrame], DataFrame],
+    ) -> dict[str, DataFrame]:
+        """What computed days add to firings, early_warnings and processed.
 
-        If there are rules, or windows fire as they close, earlier firings of the same windows are
-        returned, too: a window's warning belongs to its first firing that breaks the rule, and its
-        final firing has the last number. If a function takes the records of panes, these are
-        returned, too; `firing_rows` leaves them out.
+        Args:
+            records: The records of all keys, marked by the filter.
+            positions: See `arrival_unit_firings`, like the next two.
+            resumed: The parts of source partitions that resumed.
+            came_with: Whether the record after which a window fired came with the computed day.
+            closed: The windows that the computed days closed, with `_computed_day`.
+            keep: Keeps firings, of which each table is a query.
 
         Returns:
-            Firings with the columns of the table, and `_is_new`.
+            The rows by table; without rules none of early_warnings, without a function none of
+            processed.
         """
         assert self.windows.trigger is not None  # noqa: S101  only windows with a trigger fire
         trigger = self.windows.trigger.spec
         aggregates = self.function.with_records(self.aggregates)
-        delay_ms, closed = self.spec.close_delay_ms, None
+        delay_ms, final = self.spec.close_delay_ms, None
         if trigger.fires_final:
-            closed = arrival_unit_windows(
+            final = arrival_unit_windows(
                 self.cut(passing(records)),
                 self.spec,
                 aggregates,
@@ -327,11 +359,13 @@ class Definition:
             positions,
             resumed,
             came_with,
-            closed=closed,
+            closed=final,
+            # A window's warning belongs to its first firing that breaks the rule, and its final
+            # firing has the last number.
             with_earlier=self.raises_warnings or trigger.also_final,
             tuning=self.tuning,
         )
-        return with_instants(fired).withColumns(
+        placed = with_instants(fired).withColumns(
             {
                 "stream_time": ms_to_timestamp("_stream_time_ms"),
                 "fired_after": F.col(f"{AFTER}offset"),
@@ -340,17 +374,12 @@ class Definition:
                 "fired_after_partition": F.col(f"{AFTER}source_partition"),
             }
         )
-
-    def firing_rows(self, fired: DataFrame, closed: DataFrame) -> FiringRows:
-        """What firings add to the tables.
-
-        Args:
-            fired: What `fire` returned; computed already, as each table is a query over it.
-            closed: The windows that the computed days closed, with `_computed_day`.
-        """
-        panes, new = self.function.without_records(fired), fired.where("_is_new")
-        return FiringRows(
-            panes.where("_is_new"),
-            early_warnings(panes, closed, self.rules) if self.raises_warnings else None,
-            None if self.windows.process is None else self.function.rows_of(new),
-        )
+        panes = keep(placed)
+        new = panes.where("_is_new")
+        rows = {"firings": self.function.without_records(new)}
+        if self.raises_warnings:
+            so_far = self.function.without_records(panes)
+            rows["early_warnings"] = early_warnings(so_far, closed, self.rules)
+        if self.windows.process is not None:
+            rows["processed"] = self.function.rows_of(new)
+        return rows

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.engine.windows import late
+from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.windows import ARRIVAL
 from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.storage.instants import ms_to_timestamp
@@ -22,6 +23,7 @@ def late_records(
     spec: PipelineWindows,
     values: Sequence[str],
     computed_days: Sequence[int],
+    closed_days: ClosedDays | None = None,
 ) -> DataFrame:
     """Lists the records of which each computed day decides that no window counts them.
 
@@ -36,6 +38,7 @@ def late_records(
         spec: The windows.
         values: The value columns to keep.
         computed_days: The computed days, by number.
+        closed_days: The days that closed windows, if a computed day stands for several.
 
     Returns:
         The columns of the table late_records, in no order.
@@ -47,10 +50,12 @@ def late_records(
     # The watermark if it is later than the partition's stream time (rule A4).
     stream_time_ms = F.col("_close_time_ms") + F.lit(spec.close_delay_ms)
     # Its own day lists a late record; a later day may list a record that was partly late.
-    own_day, is_later = F.unix_date("arrival_unit"), F.col("reason") == "partly_late"
-    listed_by = F.when(is_later, F.col("_computed_day")).otherwise(own_day)
+    later = F.date_from_unix_date("_computed_day")
+    if closed_days is not None and spec.length_ms is not None:
+        later = closed_days.closing_day(F.col("_event_time_ms") + F.lit(spec.length_ms))
+    listed_by = F.when(F.col("reason") == "partly_late", later).otherwise(F.col("arrival_unit"))
     return found.select(
-        F.date_from_unix_date(listed_by).alias("arrival_unit"),
+        listed_by.alias("arrival_unit"),
         F.col("arrival_unit").alias("record_arrival_unit"),
         "source_partition",
         "offset",

@@ -57,11 +57,6 @@ class AlertsJob(WindowsJob):
         """The computed days of windows, of which alerts are the last step."""
         return self.window_tables.computed_days
 
-    @property
-    def notifies(self) -> bool:
-        """Whether the pipeline notifies anybody of episodes."""
-        return self.window_tables.notifications.is_written
-
     def days_with_results(self, spark: SparkSession) -> list[date]:
         """The days whose alerts are computed, also those without an alert."""
         computed = computed_days_in(spark, self.computed_days_table)
@@ -78,7 +73,7 @@ class AlertsJob(WindowsJob):
         return [
             *alerts_checks(self.windows, self.result_columns),
             *alerts_history_checks(),
-            *(notification_checks(self.windows.spec) if self.notifies else []),
+            *(notification_checks(self.windows.spec) if self.definition.notifies else []),
         ]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
@@ -103,7 +98,7 @@ class AlertsJob(WindowsJob):
             name: reduce(DataFrame.unionByName, [of_run[name] for of_run in of_runs])
             for name in names
         }
-        if self.notifies:
+        if self.definition.notifies:
             rows["notifications"] = cached.keep(rows["notifications"])
         return Stage.of(self.tables, rows, cached)
 
@@ -141,7 +136,7 @@ class AlertsJob(WindowsJob):
                 changes={ALERTS_NEVER_CHANGED: changes},
             ),
         ]
-        if self.notifies:
+        if self.definition.notifies:
             spec, window = self.windows.spec, self.definition.window
             arrival_units = arrival_units_frame(spark, self.arrivals(log), days)
             closings = arrival_units.select("arrival_unit", "_close_before_ms")

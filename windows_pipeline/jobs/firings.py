@@ -29,7 +29,7 @@ from windows_pipeline.config.windows.firing_trigger import FiringTrigger
 from windows_pipeline.engine.firings.kernel import AFTER
 from windows_pipeline.incremental.arrival_units import gapless_days_frame
 from windows_pipeline.incremental.firings import Positions
-from windows_pipeline.jobs.job import Rows, Stage, cache_rows, publish_in_order
+from windows_pipeline.jobs.job import CachedRows, Rows, Stage, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.instants import with_milliseconds
 from windows_pipeline.storage.table import Table
@@ -98,19 +98,15 @@ class FiringsJob(WindowsJob):
             day_number(arrival_unit.day): _positions(merge, arrival_unit.day)
             for arrival_unit in arrivals.arrival_units(days)
         }
-        fired = cache_rows(self.definition.fire(records, reached, merge.resumed, came_with))
-        final = self.window_tables.final_windows.of_arrival_units(spark, days)
-        found = self.definition.firing_rows(fired, with_milliseconds(final))
-        rows, cached = {"firings": found.firings}, [fired]
-        if self.window_tables.early_warnings.is_written:
+        final = with_milliseconds(self.window_tables.final_windows.of_arrival_units(spark, days))
+        cached = CachedRows()
+        rows = self.definition.firing_rows(
+            records, reached, merge.resumed, came_with, final, cached.keep
+        )
+        for table in self.tables[1:]:
             # A definition without rules warns of nothing.
-            none = small_frame(spark, [], self.window_tables.early_warnings.schema)
-            rows["early_warnings"] = found.early_warnings or none
-        if found.processed is not None:
-            rows["processed"] = found.processed
-        for name in [name for name in rows if name != "firings"]:
-            rows[name] = cache_rows(rows[name])
-            cached.append(rows[name])
+            none = small_frame(spark, [], table.schema)
+            rows[table.short_name] = cached.keep(rows.get(table.short_name, none))
         return Stage.of(self.tables, rows, cached)
 
     def check_batches(

@@ -20,10 +20,11 @@ from windows_pipeline.checks.window_rules import recount_windows, window_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.arrival_units import arrival_units_frame
 from windows_pipeline.incremental.definition_records import passing
-from windows_pipeline.jobs.job import Rows, Stage, cache_rows, publish_in_order
+from windows_pipeline.jobs.job import CachedRows, Rows, Stage, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_arrival_units
 from windows_pipeline.storage.diff import differences
+from windows_pipeline.storage.fetched_rows import FetchedRows
 from windows_pipeline.storage.instants import with_instants, with_milliseconds
 from windows_pipeline.storage.table import Table
 
@@ -62,22 +63,13 @@ class KeyedWindowsJob(WindowsJob):
         """
         self.refuse_while_unfinished(spark, log)
         definition, closings = self.definition, self.arrivals(log).closings(days)
-        records = definition.cut(self.raw_records(spark, days, log))
-        computed = cache_rows(definition.compute(records, closings))
-        late = cache_rows(definition.late_records(records, computed, list(closings)))
-        rows = {
-            "late_records": late,
-            "failed_windows": definition.failed_windows(computed),
-            "keyed_windows": self._windows_in(computed),
-        }
-        return Stage.of(self.tables, rows, [computed, late])
-
-    def _windows_in(self, computed: DataFrame) -> DataFrame:
-        """Computed windows as rows of keyed_windows."""
-        windows = computed.where(F.col("_window_end_ms").isNotNull())
-        if not self.windows.partial_results:
-            windows = windows.where("closed")
-        return with_instants(windows).withColumn("batch", F.lit(None))
+        records, cached = definition.cut(self.raw_records(spark, days, log)), CachedRows()
+        computed = _placed(cached.keep(definition.compute(records, closings)))
+        wanted = [table.short_name for table in self.tables]
+        found = definition.window_rows(computed, records, list(closings), wanted)
+        rows = {name: found[name].frame for name in wanted}
+        rows["late_records"] = cached.keep(rows["late_records"])
+        return Stage.of(self.tables, rows, cached)
 
     def check_batches(
         self,
@@ -151,7 +143,9 @@ class KeyedWindowsJob(WindowsJob):
         """
         records = self.definition.cut(self.raw_records(spark, days, log))
         closings = self.arrivals(log).closings(days)
-        again = self._windows_in(self.definition.compute(records, closings))
+        computed = _placed(self.definition.compute(records, closings))
+        of_tables = self.definition.window_rows(computed, records, list(closings), [])
+        again = of_tables["keyed_windows"].frame
         stored = rows["keyed_windows"]
         if is_of_stream(log):
             again, stored = again.where("closed"), _latest(stored).where("closed")
@@ -176,6 +170,11 @@ class KeyedWindowsJob(WindowsJob):
         """Writes late_records, failed_windows and keyed_windows."""
         order = ("late_records", "failed_windows", "keyed_windows")
         return publish_in_order(days, [stage.tables[name] for name in order])
+
+
+def _placed(computed: DataFrame) -> FetchedRows:
+    """Computed windows with the columns of keyed_windows."""
+    return FetchedRows(with_instants(computed).withColumn("batch", F.lit(None)))
 
 
 def _latest(keyed: DataFrame) -> DataFrame:

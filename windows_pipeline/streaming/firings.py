@@ -53,19 +53,18 @@ class BatchFirings:
         came_with = F.col(f"{AFTER}batch") == F.lit(self.batch)
         around = Positions(self.before.position, self.after.position)
         positions = {day_number(self.scope.arrival_units[-1]): around}
-        fired = self.definition.fire(records, positions, self._resumed(from_ms), came_with)
-        # Without a checkpoint each further query would analyze the whole plan again.
-        fired = fired.withColumn("arrival_unit", self._arrival_unit()).localCheckpoint()
-        found = self.definition.firing_rows(fired, closed.frame)
-        appends = [(self.definition.tables.firings, found.firings, found.firings.count())]
-        for table, rows in (
-            (self.definition.tables.early_warnings, found.early_warnings),
-            (self.definition.tables.processed, found.processed),
-        ):
-            if table.is_written and rows is not None:
-                computed = rows.localCheckpoint()
-                appends.append((table, computed, computed.count()))
-        return appends
+        rows = self.definition.firing_rows(
+            records, positions, self._resumed(from_ms), came_with, closed.frame, self._placed
+        )
+        tables = [table for table in self.definition.tables.of_firings if table.short_name in rows]
+        for table in tables[1:]:
+            rows[table.short_name] = rows[table.short_name].localCheckpoint()
+        found = [(table, rows[table.short_name]) for table in tables]
+        return [(table, of_table, of_table.count()) for table, of_table in found]
+
+    def _placed(self, fired: DataFrame) -> DataFrame:
+        """Firings in their arrival units; computed, as each query would analyze the plan again."""
+        return fired.withColumn("arrival_unit", self._arrival_unit()).localCheckpoint()
 
     def _resumed(self, from_ms: int) -> list[Resumed]:
         """The idle partitions that resumed in the arrival units that are read."""

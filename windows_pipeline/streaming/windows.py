@@ -21,7 +21,7 @@ from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.records import records_to_read
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.fetched_rows import FetchedRows, fetched_rows
-from windows_pipeline.storage.instants import timestamp_to_ms, with_instants
+from windows_pipeline.storage.instants import with_instants
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import PipelineTables
 from windows_pipeline.streaming.episodes import BatchEpisodes
@@ -105,37 +105,32 @@ class BatchWindows:
 
     def compute(self) -> ComputedBatch:
         """Computes the windows; returns the tasks that append their rows."""
-        windows, closing = self.definition.windows, self._scope.closing
+        definition, tables, day = self.definition, self.definition.tables, self._computed_day
         marked = self._records()
-        records = self.definition.cut(passing(marked))
-        wanted = records
-        if not windows.partial_results and windows.spec.length_ms is not None:
-            # A session that extends beyond the close time is open, so all its records are needed;
-            # rows with a grace are counted in order of arrival.
-            time_ms = F.col("_event_time_ms")
-            wanted = records.where(time_ms < literal(closing.after_ms, time_ms))
-        computed = self.definition.compute(wanted, {self._computed_day: closing})
-        late_on_arrival = self._late_on_arrival(records)
-        fetched, late_counts = self._fetched(self._as_rows(computed), late_on_arrival)
+        records = definition.cut(passing(marked))
+        placed = self._as_rows(definition.compute(records, {day: self._scope.closing}))
+        fetched, late_counts = self._fetched(placed, self._late_on_arrival(records))
         found = self._found(fetched, late_counts)
-        closed = fetched.where("closed")
-        keyed, in_keyed = closed, found.closed
-        if windows.partial_results:
-            keyed, in_keyed = fetched.known("record_count"), found.windows
-        tables = self.definition.tables
+        dropped = found.late.records + found.dropped
+        wanted = ["late_records"] if dropped else []
+        wanted += ["failed_windows"] if found.failed else []
+        # Earlier records are read only if they decide, or some are dropped with this micro-batch.
+        decide = definition.spec.late_after_ms is None or found.dropped
+        arrived = records if decide else self._new_records
+        rows = definition.window_rows(fetched, arrived, [day], wanted, self._scope.closed_days)
+        keyed, closed = rows["keyed_windows"], rows["final_windows"]
+        in_keyed = found.windows if definition.windows.partial_results else found.closed
         appends: list[Appended] = [
             (tables.keyed_windows, keyed.rows, in_keyed),
             (tables.final_windows, closed.rows, found.closed),
         ]
-        if dropped := found.late.records + found.dropped:
-            appends.append((tables.late_records, self._late(records, fetched, found), dropped))
-        if windows.alerts:
-            appends += self._alerts(fetched, closed, found.alerts)
+        if dropped:
+            appends.append((tables.late_records, rows["late_records"].rows, dropped))
         if found.failed:
-            rows = fetched.where(_FAILED).frame
-            failed = self.definition.failed_windows(rows).localCheckpoint()
-            appends.append((tables.failed_windows, failed, failed.count()))
-        if self.definition.tables.firings.is_written:
+            appends.append(_computed(tables.failed_windows, rows["failed_windows"].frame))
+        if definition.windows.alerts:
+            appends += self._alerts(fetched, closed, found.alerts)
+        if tables.firings.is_written:
             appends += self._firings.compute(marked, self._from_ms, closed)
         late = dropped - found.late.outside_windows
         tasks = [append_of(*rows, self.batch, self.append) for rows in appends if rows[-1]]
@@ -230,8 +225,7 @@ class BatchWindows:
         schema = self.definition.tables.keyed_windows.schema
         columns = {field.name: F.col(field.name).cast(field.dataType) for field in schema}
         more = [name for name in (*PARTLY_LATE, REASONS) if name in placed.columns]
-        if self.definition.tables.firings.is_written:
-            more.append("_computed_day")
+        more.append("_computed_day")
         rows = placed.select(*[column.alias(name) for name, column in columns.items()], *more)
         broken = [F.when(F.expr(rule.when), 1).otherwise(0) for rule in definition.rules.values()]
         rule_count = sum(broken, F.lit(0))
@@ -285,26 +279,6 @@ class BatchWindows:
         failed, undecided = counts.get(_FAILED, 0), counts.get(_UNDECIDED, 0)
         return _Found(windows, closed, alerts, failed, undecided, sum(dropped), late)
 
-    def _late(self, records: DataFrame, fetched: FetchedRows, found: _Found) -> DataFrame:
-        """The records that no window counts, each in the arrival unit that made this final."""
-        spec, days = self.definition.spec, [self._computed_day]
-        if spec.length_ms is None:
-            arrived = records if spec.late_after_ms is None else self._new_records
-            late = self.definition.late_records(arrived, None, days)
-            return late.withColumn("arrival_unit", F.col("record_arrival_unit"))
-        # Earlier records are read only if some of them are dropped with this micro-batch.
-        arrived = records if found.dropped else self._new_records
-        final = fetched.known(PARTLY_LATE[0]).frame.withColumn(
-            "_computed_day", F.lit(self._computed_day)
-        )
-        late = self.definition.late_records(arrived, final, days)
-        last_ms = timestamp_to_ms("event_time") + F.lit(spec.length_ms)
-        closed_by = self._scope.closed_days.closing_day(last_ms)
-        arrival_unit = F.when(F.col("reason") == "partly_late", closed_by)
-        return late.withColumn(
-            "arrival_unit", F.coalesce(arrival_unit, F.col("record_arrival_unit"))
-        )
-
     def _alerts(self, fetched: FetchedRows, closed: FetchedRows, count: int) -> list[Appended]:
         """Alerts, and what happened to episodes, some of which may begin earlier."""
         tables, (before_ms, after_ms) = self.definition.tables, self._scope.closing
@@ -319,19 +293,18 @@ class BatchWindows:
         days = BatchEpisodes(self.definition, self._scope, self._from_ms, closed)
         broken = fetched.known(_BROKEN).frame.select(*tables.final_windows.schema.names)
         rows = self.definition.alert_rows(broken, days.joined, wanted)
-        appends: list[Appended] = []
-        if "episodes" in rows:
-            typed = tables.episodes.typed(rows["episodes"])
-            by_driver = tables.episodes.is_written_by_driver(typed.sparkSession)
-            listed = fetched_rows(typed, may_fetch=by_driver)
-            (row_count,) = listed.totals(["rule"], [])
-            appends.append((tables.episodes, listed.rows, row_count))
-        if "alerts" in rows:
-            appends.append((tables.alerts, rows["alerts"], count))
-        if "notifications" in rows:
-            happened = rows["notifications"].localCheckpoint()
-            appends.append((tables.notifications, happened, happened.count()))
-        return appends
+        appends = [(tables.alerts, rows["alerts"], count)] if count else []
+        others = (tables.episodes, tables.notifications)
+        listed = [table for table in others if table.short_name in wanted]
+        return appends + [_computed(table, rows[table.short_name]) for table in listed]
+
+
+def _computed(table: Table, rows: DataFrame) -> Appended:
+    """Computes new rows of a table once, and counts them."""
+    typed = table.typed(rows)
+    found = fetched_rows(typed, may_fetch=table.is_written_by_driver(typed.sparkSession))
+    (row_count,) = found.totals(["arrival_unit"], [])
+    return table, found.rows, row_count
 
 
 def append_of(

@@ -80,7 +80,7 @@ def check_tables(
         if job is not jobs[0] and not any(table.exists(spark) for table in job.tables):
             CONSOLE.print(f"{main_table}: the table does not exist yet")
             continue
-        if isinstance(job, AlertsJob) and job.notifies:
+        if isinstance(job, AlertsJob) and job.definition.notifies:
             # A pipeline that got `notify` after its last run has no such table yet.
             job.window_tables.notifications.create_if_missing(spark)
         for table in job.tables:

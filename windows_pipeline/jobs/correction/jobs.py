@@ -116,7 +116,7 @@ class AlertsCorrection(InCorrection, AlertsJob):
         rows = dict(stage.rows)
         rows["alerts"] = cache_rows(self._with_history(self._before(spark, days), rows["alerts"]))
         cached = [*stage.cached, rows["alerts"]]
-        if self.notifies:
+        if self.definition.notifies:
             stored = self.window_tables.notifications.of_arrival_units(spark, days)
             corrected = self.definition.corrected_notifications(
                 stored, rows["notifications"], self.correction.number
