@@ -362,6 +362,8 @@ def _example(path: Sequence[object]) -> str:
             return f"'{name}:' with 'webhook: ...' or another way under it"
         case ["windows", name]:
             return f"'{name}:' with 'kind: ...' and more 'name: value' lines under it"
+        case ["source", "kafka", "topic"]:
+            return "'topic: ...'"
         case [*_, name] if name in _EXAMPLES_BELOW:
             return f"'{name}:' with '{_EXAMPLES_BELOW[name]}' lines under it"
         case [*_, name]:
