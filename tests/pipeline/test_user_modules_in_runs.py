@@ -33,11 +33,19 @@ def result(bounds):
 
 
 spread = UserAggregate(lambda: None, update, merge, result, "double")
+
+
+def named(texts, of):
+    return [*texts, f"{of['k']} {of['v']} {of['s']}"]
+
+
+parts = UserAggregate(list, named, list.__add__, ", ".join, "string")
 """
 COLUMNS = {"k": "string", "t": "bigint", "v": "double", "s": "string"}
 AGGREGATES = {
     "spread": "my_module:spread(v)",
     "doubled": "my_module:spread(v * 2) where s = 'ok'",
+    "parts": "my_module:parts(struct(k, v, s))",
 }
 ALERTS = {"wide": {"when": "spread > 3 or spread is null", "severity": "record_count"}}
 COMMON: dict[str, object] = {"grace": "0 ms", "aggregates": AGGREGATES, "alerts": ALERTS}
@@ -94,9 +102,9 @@ def test_it_is_the_same_by_days_in_a_stream_and_rebuilt(
         for row in named_rows(project.windows.final_windows)
     }
     assert found == {
-        ("a", 0): (5.0, 10.0, []),
-        ("b", 0): (None, 0.0, ["spread"]),
-        ("b", 10): (329.0, None, ["doubled"]),
+        ("a", 0): (5.0, 10.0, "a 2.5 ok, a 7.5 ok", []),
+        ("b", 0): (None, 0.0, "b 1.0 ok, b 666.0 no", ["spread"]),
+        ("b", 10): (329.0, None, "b 4.0 ok, b 333.0 ok, b 5.0 None", ["doubled"]),
     }
     line = CODE[: CODE.index("raise ValueError")].count("\n") + 1
     location = f"ValueError('the number of the beast') ({project.folder}/my_module.py, line {line}"

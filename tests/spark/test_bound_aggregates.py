@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from tests.support.oracle.aggregates import AggregateFailedError, aggregate
 from tests.support.oracle.expressions import Computed, ExpressionFailedError, call_of
 from windows_pipeline.aggregates import UserModules
-from windows_pipeline.config import BoundAggregates
+from windows_pipeline.config import BoundAggregates, Source
 from windows_pipeline.config.aggregates import aggregates_of, bound
 from windows_pipeline.incremental.windows import arrival_unit_windows
 from windows_pipeline.kernels.time import NEVER_MS
@@ -58,8 +58,20 @@ def update(total, value):
     return total + value
 
 
+def listed(texts, value):
+    return [*texts, f"{value['k']} {value['n']} {value['half']}"]
+
+
 total = UserAggregate(int, update, lambda a, b: a + b, str, "string")
+parts = UserAggregate(list, listed, lambda a, b: a + b, list, "array<string>")
 """
+SOURCE = Source(
+    path="data",
+    format="csv",
+    key="k",
+    event_time="at",
+    columns={"k": "string", "at": "timestamp", "n": "bigint", "id": "bigint"},
+)
 
 
 def records_of(spark: SparkSession) -> DataFrame:
@@ -95,7 +107,7 @@ def expected(function: str, column: str | Computed, ids: list[int]) -> tuple[Any
 
 
 def bound_to(texts: dict[str, str], modules: UserModules) -> BoundAggregates:
-    return bound(aggregates_of(texts, modules), {"n": "bigint", "id": "bigint"})
+    return bound(aggregates_of(texts, modules), SOURCE)
 
 
 def window_of(row: Row) -> tuple[Any, ...]:
@@ -112,6 +124,7 @@ def test_an_aggregate_fails_where_a_record_of_the_window_fails(
     module.write_text(CODE)
     texts = {of: call_of(*call) for of, call in COMPUTED.items()}
     listed = {**texts, "ids": "collect_list(id)", "code": "my_module:total(n) where n < 1000"}
+    listed["parts"] = "my_module:parts(struct(k, n, n / 2 as half))"
     closings = {0: Closing(NEVER_MS, 1000)}
     found = {}
     for way, wanted in (("moved", listed), ("summed", texts)):
@@ -133,6 +146,9 @@ def test_an_aggregate_fails_where_a_record_of_the_window_fails(
             failed.append("code")
         else:
             assert row.code == str(sum(counted))
+        halves = [None if value is None else value / 2 for value in values]
+        whole = zip(values, halves, strict=True)
+        assert row.parts == [f"{row.key} {value} {half}" for value, half in whole]
         assert row.failed == failed
         reasons = [text for text in row["_reasons"] if text.startswith("code\n")]
         assert bool(reasons) == ("code" in failed)

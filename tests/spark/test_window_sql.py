@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 import windows_pipeline as wp
 from windows_pipeline import SessionWindows, SlidingWindows, TimeWindows, Trigger, count, sum_
+from windows_pipeline.aggregates import UserModules
 from windows_pipeline.dataframe.sql_calls import WindowCall, window_calls
 from windows_pipeline.dataframe.sql_functions import FUNCTIONS
 from windows_pipeline.dataframe.windowed import Windowed
@@ -267,6 +268,22 @@ FORMS: dict[str, Form] = {
             events, SessionWindows.of_inactivity_gap_and_grace("8 minutes", "5 minutes")
         ).firings(Trigger.at_window_end().early_every_update(), *AGGREGATES)
     ),
+    (
+        f"forward_windows({{}}, {TIMED}, size => '5 minutes', grace => '5 minutes', "
+        f"final => TRUE, {TEXT})"
+    ): (
+        lambda events: timed(events, SlidingWindows.of("5 minutes").grace("5 minutes")).firings(
+            Trigger.until_window_closes(), *AGGREGATES
+        )
+    ),
+    (
+        f"tumbling_windows({{}}, {TIMED}, size => '10 minutes', grace => '5 minutes', "
+        f"final => TRUE, late => TRUE, {TEXT})"
+    ): (
+        lambda events: timed(events, TUMBLING).firings(
+            Trigger.at_window_end().with_final(), *AGGREGATES
+        )
+    ),
 }
 """Calls, and the DataFrame form of each."""
 
@@ -304,17 +321,30 @@ def test_a_query_names_aggregates_of_ones_own(
         "spread = UserAggregate(create=list, update=lambda acc, value: [*acc, value],\n"
         "    merge=lambda a, b: a + b, result=lambda acc: max(acc) - min(acc) if acc else None,\n"
         "    result_type='bigint')\n"
+        "weighed = UserAggregate(create=int, update=lambda acc, of: acc + len(of['user'] or '')\n"
+        "    + (of['amount'] or 0) * of['at'], merge=int.__add__, result=int,\n"
+        "    result_type='bigint')\n"
         "fails = UserAggregate(create=list, update=pow, merge=max, result=max,\n"
         "    result_type='bigint')\n"
     )
-    call = SLIDING.replace("count(*), sum(amount)", "my_module:spread(amount) where at > 2 AS s")
+    aggregates = (
+        "my_module:spread(amount) where at > 2 AS s, "
+        "my_module:weighed(struct(user, amount, at)) AS w"
+    )
+    call = SLIDING.replace("count(*), sum(amount)", aggregates)
     query = f"SELECT * FROM {call}"  # noqa: S608
     found = wp.sql(spark, query, modules=[module])
     windows = SlidingWindows.of_time_difference_and_grace("10 minutes", "0 seconds")
     by_user = wp.windowed(events, windows).by("user").event_time("ts")
     late = "at > 2"
     bounds = (wp.max_("amount").where(late).alias("h"), wp.min_("amount").where(late).alias("l"))
-    expected = by_user.agg(*bounds).withColumn("s", F.expr("h - l")).select(*found.columns)
+    weight = "coalesce(length(user), 0) + coalesce(amount, 0) * at"
+    expected = by_user.agg(*bounds, wp.sum_(F.expr(weight)).alias("w"))
+    expected = expected.withColumn("s", F.expr("h - l")).select(*found.columns)
+    weighed = UserModules((module,)).aggregate("my_module:weighed").of_library()
+    of_columns = wp.user_aggregate(F.struct("user", "amount", "at"), weighed).alias("w")
+    columns = ("user", "window_end", "w")
+    assert rows_of(by_user.agg(of_columns).select(columns)) == rows_of(expected.select(columns))
     assert rows_of(found) == rows_of(expected)
     inner = f"count_windows(TABLE({query}), order_col => 'window_end', size => 2, {{}})"
     inner = inner.format("aggregates => 'max(s) AS s'").replace("user, t", "(user), t")
@@ -432,6 +462,11 @@ MISTAKES = [
         "panes: must be 'accumulating' or 'discarding', not 'both'",
     ),
     (with_arguments(FIRING, "late => 'no'"), "late: must be True or False, not 'no'"),
+    (with_arguments(FIRING, "final => 1"), "final: must be True or False, not 1"),
+    (
+        with_arguments(FIRING, "final => TRUE, panes => 'discarding'"),
+        "panes: 'discarding' does not go with final, whose firing shows all records of its window",
+    ),
     (with_arguments(FIRING, "input_ends => 1"), "input_ends: must be True or False, not 1"),
     (
         with_arguments(FIRING, "out_of_orderness => '1 second'"),

@@ -91,6 +91,44 @@ def test_an_aggregate_of_the_project_has_its_type_and_its_name(tmp_path: Path) -
     assert copied.aggregate_list == windows.aggregate_list
 
 
+@pytest.mark.parametrize(
+    ("key", "struct", "text", "sql"),
+    [
+        (
+            None,
+            "struct(origin, distance)",
+            "STRUCT(origin, distance)",
+            (
+                "CAST(NAMED_STRUCT('origin', `key`, 'distance', `distance`) AS "
+                "struct<origin:string,distance:bigint>)"
+            ),
+        ),
+        (
+            "[dest, origin]",
+            "struct( dest, distance*2 as twice )",
+            "STRUCT(dest, distance * 2 AS twice)",
+            "'dest', `key`.`dest`, 'twice', ",
+        ),
+        ("[]", "struct(origin, distance)", "STRUCT(origin, distance)", "'origin', `origin`, "),
+    ],
+)
+def test_it_takes_a_struct_of_columns_and_of_the_key(
+    tmp_path: Path, key: str | None, struct: str, text: str, sql: str
+) -> None:
+    """Rule G1: parts of the definition's key by their own names."""
+    file, module = project(tmp_path, f"my_module:spread({struct})")
+    if key is not None:
+        written = file.read_text().replace(
+            "    kind: sliding\n", f"    kind: sliding\n    key: {key}\n"
+        )
+        file.write_text(written)
+    pipeline = load_pipeline(file, [module])
+    windows = pipeline.windows["hourly"]
+    assert str(windows.aggregate_list[-1]) == f"my_module:spread({text})"
+    assert sql in windows.bound_aggregates(pipeline.source).added["_value_total_distance"]
+    assert windows.result_columns(pipeline.source)["total_distance"] == "double"
+
+
 def test_an_edited_module_is_a_changed_definition(tmp_path: Path) -> None:
     """Rule H1: rows of two versions of a function never stand in one table."""
     definitions = []
@@ -157,7 +195,37 @@ def test_a_failure_names_the_window_the_file_and_the_line(tmp_path: Path) -> Non
         ("../my_module:spread(dep_delay)", "is not the name of code; write module:name, where mod"),
         ("my_module:spread", "names no column; write 'my_module:spread(column)'"),
         ("my_module:spread(dep_dely)", "not a column of the source; did you mean 'dep_delay'?"),
-        ("my_module:spread(a, b)", "my_module:spread takes one column; write 'my_module:spread(a)"),
+        (
+            "my_module:spread(a, b)",
+            "takes one column; write 'my_module:spread(struct(a, b))' for a value of them all",
+        ),
+        (
+            "my_module:spread(origin)",
+            "takes the key, which is not a value column; write my_module:",
+        ),
+        ("my_module:spread(struct(dep_dely, dest))", "there is no column 'dep_dely'; did you mean"),
+        ("my_module:spread(struct())", "is a struct of nothing; name its columns, as in struct(a"),
+        (
+            "my_module:spread(struct(dest, dep_delay as dest))",
+            "has two fields 'dest'; rename one, as in dep_delay as other",
+        ),
+        (
+            "my_module:spread(struct(dest, departed_at))",
+            "takes 'departed_at', the event_time; use value columns: ",
+        ),
+        ("my_module:spread(struct(dest, null as x))", "NULL is no value of a record; name a col"),
+        (
+            "my_module:spread(struct(dest as `d e`))",
+            "names a field of the struct 'd e'; use letters, digits and _, as in dest as x",
+        ),
+        (
+            "my_module:spread(struct(struct(dest), dep_delay))",
+            "a struct is the whole value of an aggregate of your own",
+        ),
+        (
+            "max(struct(dest, dep_delay))",
+            "a struct is the whole value of an aggregate of your own",
+        ),
         ("my_module:nothing(dest)", "returns struct<low:double> by its result_type ({module}), wh"),
         ("my_module:nulls(dest) where dest = 'x'", "takes nulls; set skip_nulls=True in {module}"),
     ],

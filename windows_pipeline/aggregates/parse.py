@@ -118,10 +118,10 @@ def _parsed(name: str, text: str, modules: UserModules, *, counts_rows: bool) ->
         raise ValueError(f"{text!r}: {_RECORD_COUNT}")
     second = ", ".join(call.arguments[1:]) or None
     if second is not None and function.second is None:
-        raise ValueError(
-            f"{text!r}: {function.name} takes one column; write "
-            f"'{function.name}({argument})', and a second aggregate for another column"
-        )
+        fix = f"'{function.name}({argument})', and a second aggregate for another column"
+        if isinstance(function, UserAggregate):
+            fix = f"'{function.name}(struct({', '.join(call.arguments)}))' for a value of them all"
+        raise ValueError(f"{text!r}: {function.name} takes one column; write {fix}")
     takes_by = function.second == "by"
     if takes_by and len(call.arguments) > 2:
         raise ValueError(

@@ -15,9 +15,10 @@ class UserAggregate:
     """An aggregate made of a user's functions over an accumulator (rule G1).
 
     The functions get values as Python objects: int, float, str, bytes, bool, `datetime.date`,
-    `datetime.datetime`, `decimal.Decimal`, a dict for a struct. If a function raises in a window,
-    the window is computed again from its own values alone. If that raises, too, the job fails with
-    an error that names the aggregate and the window, or the result is null (`on_error="null"`).
+    `datetime.datetime`, `decimal.Decimal`, a dict by name for a struct of several columns, in which
+    a null field is None. If a function raises in a window, the window is computed again from its
+    own values alone. If that raises, too, the job fails with an error that names the aggregate and
+    the window, or the result is null (`on_error="null"`).
 
     For example the mean of squares, with an accumulator of (count, sum):
 

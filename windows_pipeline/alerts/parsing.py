@@ -72,7 +72,12 @@ def canonical(text: str) -> str:
     Raises:
         RuleError: The text is not a single expression.
     """
-    return parse_expression(text).sql(dialect="spark", comments=False)
+    tree = parse_expression(text)
+    for field in list(tree.find_all(exp.PropertyEQ)):  # of a struct, whose columns name themselves
+        column = field.expression
+        if isinstance(column, exp.Column) and column.name == field.name:
+            field.replace(column)
+    return tree.sql(dialect="spark", comments=False)
 
 
 @contextmanager

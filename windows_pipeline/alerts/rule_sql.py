@@ -74,17 +74,21 @@ def compile_rule(
     return found
 
 
-def compile_value(text: str, columns: Mapping[str, str]) -> ValueSql:
+def compile_value(
+    text: str, columns: Mapping[str, str], key: str = "", *, may_be_struct: bool = False
+) -> ValueSql:
     """Compiles an aggregate's expression over the columns of one record.
 
     Args:
         text: The expression, as of `compile_rule`.
         columns: The columns that it may name, each with its Spark type.
+        key: That one of the columns whose value records have in the column `key`; empty for none.
+        may_be_struct: Whether it may be ``struct(...)`` of such expressions.
 
     Raises:
         RuleError: As of `compile_rule`; or the expression has no value of a record.
     """
-    found = _compiled(text, tuple(columns.items()))
+    found = _compiled(text, tuple(columns.items()), key=key, may_be_struct=may_be_struct)
     if found.type in ("null", "interval"):
         raise RuleError("is no value of a record; name a column", text)
     return found
@@ -125,13 +129,22 @@ def struct_fields(kind: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=1_000)
-def _compiled(text: str, columns: tuple[tuple[str, str], ...], table: str = "") -> ValueSql:
+def _compiled(
+    text: str,
+    columns: tuple[tuple[str, str], ...],
+    table: str = "",
+    *,
+    key: str = "",
+    may_be_struct: bool = False,
+) -> ValueSql:
     """Compiles an expression once: a step uses each several times, and compiling is slow.
 
     Args:
         text: The expression.
         columns: The columns with their types; of a struct, the expression names the fields.
         table: The struct of a landed record, which has the columns; empty for other columns.
+        key: See `compile_value`.
+        may_be_struct: See `compile_value`.
     """
     readable: dict[str, ValueSql] = {}
     for name, kind in columns:
@@ -140,6 +153,6 @@ def _compiled(text: str, columns: tuple[tuple[str, str], ...], table: str = "") 
         elif fields := struct_fields(kind):
             readable |= {field: ValueSql(quoted(name, field), of) for field, of in fields.items()}
         else:
-            readable[name] = ValueSql(quoted(name), kind)
+            readable[name] = ValueSql(quoted("key" if name == key else name), kind)
     with errors_of(text):
-        return written(parse_expression(text), readable)
+        return written(parse_expression(text), readable, may_be_struct=may_be_struct)

@@ -8,6 +8,7 @@ and a condition says so (rules A6, E5, G3).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 
@@ -114,28 +115,33 @@ _OPERATOR_FIXES: dict[type[exp.Expr], str] = {
 }
 _OF_LISTS = "use size(x), x[0], element_at(x, -1) or array_contains(x, value)"
 _ONE, _TWO = ("this",), ("this", "expression")
+_FIELD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 
-def written(tree: exp.Expr, columns: Mapping[str, ValueSql]) -> ValueSql:
+def written(
+    tree: exp.Expr, columns: Mapping[str, ValueSql], *, may_be_struct: bool = False
+) -> ValueSql:
     """Writes the SQL of a tree.
 
     Args:
         tree: The tree.
         columns: What each name that the tree may have stands for.
+        may_be_struct: Whether the whole may be `struct(...)`, which no part may be.
 
     Raises:
         RuleError: The grammar does not list a node, or not with these operands or arguments; a
             column is unknown; a result needs a decimal of more than 38 digits; or the SQL is too
             long for Spark.
     """
-    return _Writer(columns).value(tree)
+    return _Writer(columns, tree.unnest() if may_be_struct else None).value(tree)
 
 
 class _Writer:
     """Checks and writes each node of a tree."""
 
-    def __init__(self, columns: Mapping[str, ValueSql]) -> None:
+    def __init__(self, columns: Mapping[str, ValueSql], may_be_struct: exp.Expr | None) -> None:
         self._columns = columns
+        self._may_be_struct = may_be_struct
         self._interval_seconds = 0
         self._nodes: dict[
             type[exp.Expr], tuple[Callable[[exp.Expr], ValueSql], tuple[str, ...]]
@@ -178,6 +184,7 @@ class _Writer:
             exp.Concat: (self._concat, ("expressions",)),
             exp.Bracket: (self._element, ("this", "expressions", "offset", "safe")),
             exp.ArrayContains: (self._array_contains, _TWO),
+            exp.Struct: (self._struct, ("expressions",)),
         }
         """What writes each node that an expression may have, and the node's arguments."""
 
@@ -190,6 +197,34 @@ class _Writer:
         if len(found.sql) + len(found.fails or "") > _MOST_SQL:
             raise RuleError("is too long for Spark; split it up, or simplify it")
         return found
+
+    def _struct(self, node: exp.Expr) -> ValueSql:
+        """A struct of values; each has the name of its column, or the one after `as`."""
+        if node is not self._may_be_struct:
+            raise RuleError(
+                f"uses {named(node)}, which expressions cannot use; a struct is the whole value of "
+                "an aggregate of your own, as in my_module:name(struct(a, b))"
+            )
+        fields: dict[str, ValueSql] = {}
+        for field in node.expressions:
+            require_only(field, *_TWO)
+            name, value = field.name, self.value(field.expression)
+            written = field.expression.sql("spark")
+            if not _FIELD.fullmatch(name):
+                raise RuleError(
+                    f"names a field of the struct {name!r}; use letters, digits and _, as in "
+                    f"{written} as x"
+                )
+            if name.lower() in map(str.lower, fields):
+                raise RuleError(f"has two fields {name!r}; rename one, as in {written} as other")
+            if value.kind in ("null", "interval"):
+                raise RuleError(f"{written} is no value of a record; name a column")
+            fields[name] = value
+        if not fields:
+            raise RuleError("is a struct of nothing; name its columns, as in struct(a, b)")
+        sql = ", ".join(f"'{name}', {value.sql}" for name, value in fields.items())
+        kind = ",".join(f"{name}:{value.type}" for name, value in fields.items())
+        return ValueSql(f"NAMED_STRUCT({sql})", f"struct<{kind}>", any_fails(fields.values()))
 
     def _fix(self, node: exp.Expr) -> str:
         if isinstance(node, exp.AggFunc):

@@ -20,6 +20,8 @@ from windows_pipeline.alerts.rule_sql import (
     compile_value,
     pair_of,
 )
+from windows_pipeline.config.columns.key import key_type
+from windows_pipeline.config.source import Source
 
 _FAILED = "_failed_"
 """The prefix of the columns that count the records for which an expression fails."""
@@ -68,24 +70,34 @@ def is_computed(aggregate: Aggregate) -> bool:
     return aggregate.written is not None
 
 
-def value_of(aggregate: Aggregate, columns: Mapping[str, str]) -> ValueSql:
+def takes_key(aggregate: Aggregate) -> bool:
+    """Whether an aggregate's texts may name the columns of the key: those of users' aggregates."""
+    return isinstance(aggregate.function, ProjectAggregate)
+
+
+def value_of(aggregate: Aggregate, source: Source) -> ValueSql:
     """The value that an aggregate with an expression or a condition takes of each record.
 
     Args:
         aggregate: The aggregate.
-        columns: The source's value columns with their types.
+        source: The source with the definition's key.
 
     Raises:
         RuleError: The expression or the condition is wrong, or the condition is not a boolean.
     """
+    columns, key, of_user = source.values, "", takes_key(aggregate)
+    if of_user and source.key_columns:
+        columns = {**columns, "key": key_type(source.key, source.types)}
+        if isinstance(source.key, str):
+            key, columns[source.key] = source.key, columns.pop("key")
     value = ValueSql("1", "bigint")
     if aggregate.written != "*":
-        value = compile_value(str(aggregate.written), columns)
+        value = compile_value(str(aggregate.written), columns, key, may_be_struct=of_user)
     if aggregate.by is not None:
         value = pair_of(value, compile_value(aggregate.by, columns), _ARRIVAL)
     if aggregate.condition is None:
         return value
-    condition = compile_value(aggregate.condition, columns)
+    condition = compile_value(aggregate.condition, columns, key)
     if condition.type != "boolean":
         raise RuleError(
             f"must be a boolean after where, not of type {condition.type}; compare it, as in "
@@ -111,26 +123,24 @@ def failure_of(aggregate: Aggregate, result_type: str) -> str | None:
     return f"{text}: cast an operand to double, as in cast(x as double), or leave such records out"
 
 
-def result_types(
-    aggregates: Iterable[Aggregate], types: Mapping[str, str], values: Mapping[str, str]
-) -> dict[str, str]:
+def result_types(aggregates: Iterable[Aggregate], source: Source) -> dict[str, str]:
     """The types of the aggregates' results, by the aggregates' names.
 
     Args:
         aggregates: The aggregates.
-        types: The source's columns with their types.
-        values: Those of them that are value columns.
+        source: The source with the definition's key.
     """
+    types = source.types
     return {
         each.name: each.result_type(
-            value_of(each, values).type if is_computed(each) else types[each.column]
+            value_of(each, source).type if is_computed(each) else types[each.column]
         )
         for each in aggregates
     }
 
 
-def bound(aggregates: Iterable[Aggregate], values: Mapping[str, str]) -> BoundAggregates:
-    """Binds aggregates to the value columns of a source.
+def bound(aggregates: Iterable[Aggregate], source: Source) -> BoundAggregates:
+    """Binds aggregates to the columns of a source with the definition's key.
 
     Raises:
         RuleError: See `value_of`.
@@ -142,7 +152,7 @@ def bound(aggregates: Iterable[Aggregate], values: Mapping[str, str]) -> BoundAg
         wanted.append(each)
         if not is_computed(each):
             continue
-        value = value_of(each, values)
+        value = value_of(each, source)
         added[each.column] = f"CAST({value.sql} AS {value.type})"
         if value.fails is not None:
             count = f"{_FAILED}{each.name}"

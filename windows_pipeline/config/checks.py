@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from windows_pipeline.aggregates import Aggregate, ProjectAggregate
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read
-from windows_pipeline.config.aggregates import is_computed, result_types
+from windows_pipeline.config.aggregates import is_computed, result_types, takes_key
 from windows_pipeline.config.fields import RESULT_TYPES, result_type
 from windows_pipeline.config.keys import filter_problems, key_problems
 from windows_pipeline.config.own_checks import result_check_problems
@@ -75,7 +75,7 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
         problem = _frame_problem(aggregate, windows, written)
         problem = problem or _aggregate_problem(aggregate, source, written)
         if problem is None:
-            columns |= result_types([aggregate], source.types, source.values)
+            columns |= result_types([aggregate], source)
             continue
         problems.append(problem)
         if not _is_taken(aggregate.name, source):
@@ -213,6 +213,9 @@ def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Pr
         role = next((role for role, name in source.role_columns if name == column), None)
         if role:
             text = f"takes the {role}, which is not a value column"
+            if role == "key" and takes_key(aggregate):
+                fix = f"write {_called(aggregate)}(struct({column}))"
+                return Problem(path, str(aggregate), f"{text}; {fix}")
             return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source)}")
         text = f"takes {column!r}, which is not a column of the source"
         return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source, column)}")
@@ -256,12 +259,13 @@ def _computed_problem(aggregate: Aggregate, source: Source, written: str) -> Pro
             return Problem(path, written, problem)
     try:
         read = frozenset().union(*map(columns_read, parts))
-        roles = {name: role for role, name in source.role_columns if name in read}
+        of_key = source.key_columns if takes_key(aggregate) else ()
+        roles = {name: role for role, name in source.role_columns if name in read - {*of_key}}
         if roles:
             name, role = min(roles.items())
-            fix = f"use value columns: {listed(source.values)}"
+            fix = f"use value columns: {listed([*source.values, *of_key])}"
             return Problem(path, written, f"takes {name!r}, the {role}; {fix}")
-        result_types([aggregate], source.types, source.values)
+        result_types([aggregate], source)
     except RuleError as error:
         return Problem(path, written, f"in {error}")
     except ValueError as error:  # the function takes no value of the expression's type

@@ -57,7 +57,8 @@ def sql(spark: SparkSession, query: str, *, modules: Sequence[str | Path] = ()) 
 
     A `grace` that is left out is '0 ms'. All functions need `aggregates`: calls of the library's
     functions, such as 'count(*), sum(price * quantity) AS total, avg(price) where price > 0 AS
-    mean', or of your own, as in 'my_module:spread(price) AS spread'. The expression and the
+    mean', or of your own, as in 'my_module:spread(price) AS spread', which may take a struct of
+    several columns: 'my_module:spent(struct(price, quantity)) AS spent'. The expression and the
     condition are Spark's SQL over the columns of a record; an aggregate of an expression needs a
     name. All functions take `on_error` (see `Windowed.agg`).
 

@@ -220,13 +220,12 @@ class Windows(Strict):
 
     def bound_aggregates(self, source: Source) -> BoundAggregates:
         """The aggregates with the columns that they take of the source's records."""
-        return bound(self.aggregate_list, self.keyed(source).values)
+        return bound(self.aggregate_list, self.keyed(source))
 
     def result_columns(self, source: Source) -> dict[str, str]:
         """Returns the columns of final results that a rule may use, each with its Spark type."""
-        values = self.keyed(source).values
-        aggregates = result_types(self.aggregate_list, source.types, values)
-        return {**fixed_result_columns(self.keyed(source)), **aggregates}
+        keyed = self.keyed(source)
+        return {**fixed_result_columns(keyed), **result_types(self.aggregate_list, keyed)}
 
     def checked_columns(self, columns: Mapping[str, str], table: str) -> dict[str, str]:
         """Returns the columns that the user's own checks of a table may read, with their types.
