@@ -163,6 +163,8 @@ def test_a_default_that_is_written_is_no_other_definition(
     ]
     assert fields[0] == fields[1]
     assert ("windows.hourly.trigger.final" in fields[0]) == ("final" in written)
+    late = fields[0]["windows.hourly.trigger.late"]
+    assert late == ("false" if "final" in written else "true")
 
 
 @pytest.mark.parametrize("trigger", ["{final: true}", "{final: true, late: true}"])
