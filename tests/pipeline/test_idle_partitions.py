@@ -43,7 +43,8 @@ def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
         "idle_after": f"{definition.idle_after} ms",
         "max_ahead": "40000 days",
     }
-    pipeline, own = declared_pipeline(tmp_path, settings, source, sliding_fields(definition))
+    fields = {**sliding_fields(definition), "trigger": {"final": True}}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, fields)
     days = [FIRST_DAY + timedelta(days=arrival_unit) for arrival_unit in range(case.arrival_units)]
     for arrival_unit, day in enumerate(days):
         folder = tmp_path / "data" / day.isoformat()

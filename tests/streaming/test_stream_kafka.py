@@ -79,7 +79,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
     window = {
         **sliding_fields(definition),
         "partial_results": False,
-        "trigger": {"early_every": "2 records"},
+        "trigger": {"early_every": "2 records", "late": True, "final": True},
         "alerts": deepcopy(HOPS["alerts"]),  # YAML would have an alias of it
     }
     policy = Policy(
@@ -88,6 +88,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         every_n=2,
         first_start=definition.first_window_start,
         emit_empty=definition.emit_empty,
+        final=True,
     )
     broker.create_topic("numbers", 2)
     source = {
