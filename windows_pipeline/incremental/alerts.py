@@ -36,8 +36,8 @@ class RuleSql(NamedTuple):
         return f"`{EPISODE_MS}`" in self.severity
 
 
-class Episodes(NamedTuple):
-    """The episodes of consecutive arrival days, of the last ones only what a micro-batch closed.
+class JoinedAlerts(NamedTuple):
+    """The alerts of the episodes of consecutive arrival days, or of the days of a micro-batch.
 
     Attributes:
         new: The alerts of the windows that closed, with `episode_start`.

@@ -22,7 +22,7 @@ from windows_pipeline.engine.time_shards import IN_HOME_SHARD
 from windows_pipeline.engine.windows import PARTLY_LATE
 from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
 from windows_pipeline.incremental.alerts import (
-    Episodes,
+    JoinedAlerts,
     RuleSql,
     broken_rules,
     never_corrected,
@@ -258,7 +258,7 @@ class Definition:
     def alert_rows(
         self,
         windows: DataFrame,
-        joined: Callable[[DataFrame], Episodes],
+        joined: Callable[[DataFrame], JoinedAlerts],
         wanted: Collection[str],
     ) -> dict[str, DataFrame]:
         """What closed windows add to the tables alerts, episodes and notifications.

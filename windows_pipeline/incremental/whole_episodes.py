@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.watermark import ArrivalUnit, reads_from
 from windows_pipeline.engine.lateness import is_outside_windows
 from windows_pipeline.incremental import silences
-from windows_pipeline.incremental.alerts import Episodes
+from windows_pipeline.incremental.alerts import JoinedAlerts
 from windows_pipeline.incremental.arrival_units import Arrivals
 from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.definition import Definition
@@ -72,7 +72,7 @@ class WholeEpisodes:
     final: DataFrame
     keep: Callable[[DataFrame], DataFrame]
 
-    def joined(self, raised: DataFrame) -> Episodes:
+    def joined(self, raised: DataFrame) -> JoinedAlerts:
         """Adds to each alert of the days the start of its episode, which may lie before them.
 
         If there are notifications or silences, the episodes that a window or a record of the days
@@ -81,7 +81,7 @@ class WholeEpisodes:
         whole = self.keep(self._joined(self.keep(raised)))
         is_new, closed = in_arrival_units(self.days), self._closed
         new = whole.where(is_new).drop(silences.NEXT_RECORD)
-        return Episodes(new, whole, is_new, closed, self.days, closed)
+        return JoinedAlerts(new, whole, is_new, closed, self.days, closed)
 
     def _joined(self, raised: DataFrame) -> DataFrame:
         """Adds episodes to the alerts of the days; the look-back doubles until all start in it."""

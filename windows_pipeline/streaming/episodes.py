@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.literals import literal
 from windows_pipeline.incremental import silences
-from windows_pipeline.incremental.alerts import EPISODE, Episodes, standing
+from windows_pipeline.incremental.alerts import EPISODE, JoinedAlerts, standing
 from windows_pipeline.incremental.closed_days import ClosedDays
 from windows_pipeline.incremental.definition import Definition
 from windows_pipeline.kernels.time import NEVER_MS
@@ -42,7 +42,7 @@ class BatchEpisodes:
     from_ms: int
     final: FetchedRows
 
-    def joined(self, raised: DataFrame) -> Episodes:
+    def joined(self, raised: DataFrame) -> JoinedAlerts:
         """Joins the alerts with stored ones of the episodes of the days, or that these may end."""
         met, spark, is_new = self._with_continued(raised), raised.sparkSession, ~self._is_earlier
         ids = met.select(*EPISODE).unionByName(self._of_day_so_far(spark)).distinct()
@@ -62,7 +62,7 @@ class BatchEpisodes:
         # Both the episodes and the notifications are made of them.
         whole = whole.localCheckpoint(eager=False) if self.definition.notifies else whole
         days, closed = self.scope.arrival_units, self.scope.closed_days
-        return Episodes(new, whole, is_new, closed, days, self._closed_by_days)
+        return JoinedAlerts(new, whole, is_new, closed, days, self._closed_by_days)
 
     @cached_property
     def _closed_by_days(self) -> ClosedDays:
