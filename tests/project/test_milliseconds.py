@@ -9,8 +9,8 @@ from pathlib import Path
 LIBRARY = Path(__file__).parents[2] / "windows_pipeline"
 # A user's frame, a landed record, a table.
 BOUNDARIES = {
-    *("dataframe/inputs.py", "sources/typed_texts.py", "sources/validation.py"),
-    "storage/instants.py",
+    *("dataframe/inputs.py", "sources/metadata.py", "sources/typed_texts.py"),
+    *("sources/validation.py", "storage/instants.py"),
 }
 CONVERSION = re.compile(r"F\.(unix|timestamp)_(millis|micros|seconds)\b")
 # Parts of rules, as text (docs/decisions/times-in-sql-text.md).

@@ -23,8 +23,9 @@ def topic_metadata(source: Source) -> list[Column]:
     return [_of_topic(what).alias(name) for name, what in source.metadata.items()]
 
 
-def file_times(source: Source, written: Column) -> list[Column]:
-    """The declared columns of a file's metadata, of the time when it was written."""
+def file_times(source: Source, written_ms: str) -> list[Column]:
+    """The declared columns of a file's metadata, of the column with the time of writing in ms."""
+    written = F.timestamp_millis(written_ms)
     return [_instant(written).alias(name) for name in source.metadata]
 
 
@@ -42,8 +43,8 @@ def with_file_times(records: DataFrame, source: Source, files: Iterable[FileStat
     rows = [(file.day, file.name, file.written_ms) for file in files]
     of_files = small_frame(records.sparkSession, rows, schema)
     joined = records.join(F.broadcast(of_files), ["arrival_unit", "file"], "left")
-    times = file_times(source, F.timestamp_millis(_WRITTEN))
-    return joined.select(*(F.col(name) for name in records.columns), *times)
+    found = (F.col(name) for name in records.columns)
+    return joined.select(*found, *file_times(source, _WRITTEN))
 
 
 def _of_topic(what: str) -> Column:

@@ -76,7 +76,7 @@ def _added_rows(pipeline: Pipeline) -> Landing:
             _begun_on(last_arrival_unit).alias("arrival_unit"),
             F.lit(None).cast("string").alias("file"),
             F.col(_READ_FROM).alias(FILE),
-            *file_times(source, F.timestamp_millis(_WRITTEN)),
+            *file_times(source, _WRITTEN),
         ]
         timed = _with_times_of_files(rows) if source.metadata else rows
         records = texts_of(timed, source, origin, excluded=(_BEGUN, _READ_FROM, _WRITTEN))
