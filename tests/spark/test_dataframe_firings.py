@@ -246,6 +246,22 @@ def test_a_row_that_is_not_of_the_schema(
     assert "firing 7 of the window of key 'a' from 0 to 5 (ms)" in str(raised.value)
 
 
+def test_windows_over_all_records_have_an_empty_key() -> None:
+    """Rule E3."""
+    seen = []
+
+    def process(key: Any, *_: Any) -> list[Any]:
+        seen.append(key)
+        return [(1,)]
+
+    window = {"_window_start_ms": [0], "_window_end_ms": [5]}
+    context = {"firing_id": [7], "reason": ["LATE"], "cause": ["RECORD"], "_stream_time_ms": [9]}
+    columns = {**window, **context, "is_final": [False]}
+    kernel = FunctionKernel(WindowFunction(process, "n bigint"), [], {"id": "firing_id"})
+    (made,) = kernel(iter([pa.RecordBatch.from_pydict(columns)]))
+    assert (seen, made.to_pydict()) == ([()], {"n": [1]})
+
+
 def test_what_a_window_function_refuses() -> None:
     with pytest.raises(ValueError, match="process: 3 is not a function"):
         WindowFunction(3, "n bigint")  # type: ignore[arg-type]

@@ -55,7 +55,7 @@ from tests.support.strategies import (
 from windows_pipeline.aggregates import FUNCTIONS, Aggregate
 from windows_pipeline.engine.window_kernel import WindowKernel
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.kernels.windows.chunk import ComputedDay
+from windows_pipeline.kernels.windows.chunk import ComputedDay, event_times
 from windows_pipeline.kernels.windows.hopping import LONGEST_RUN
 from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import SlidingWindows
@@ -321,3 +321,14 @@ def test_an_overflowing_sum_names_aggregate_key_and_window() -> None:
     message = r"sum\(whole\) overflows bigint .* key 'key of the sum' from 92 to 102 \(ms\)"
     with pytest.raises(ArithmeticError, match=message):
         windows_of(asked, {"total": ("sum", "whole")})
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "words"),
+    [(None, "must not be null, but is in 1 records"), (2**62, "must be within .* ms of 1970")],
+)
+def test_an_event_time_that_is_none_is_refused(time_ms: int | None, words: str) -> None:
+    """Rule A6."""
+    table = pa.table({"_event_time_ms": pa.array([0, time_ms], pa.int64())})
+    with pytest.raises(ValueError, match=words):
+        event_times(table)
