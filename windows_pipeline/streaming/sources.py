@@ -28,7 +28,6 @@ _BEGUN, _READ_FROM = "windows_pipeline_begun", "windows_pipeline_file"
 """Columns that a stream adds to records outside day folders: when the micro-batch began (a batch
 that is run again after a kill keeps this time), and the file that holds the record."""
 _WRITTEN = "windows_pipeline_written"
-_METADATA = "_metadata"
 _ASKING_THREADS = 16
 """An object store answers in tens of milliseconds: ask for many files at once."""
 
@@ -150,10 +149,11 @@ def _topic_records(pipeline: Pipeline) -> Landing:
             F.col("original").alias("value"),
             F.col("source_partition").alias(PARTITION),
             F.col("offset").alias(OFFSET),
-            F.struct(F.lit(topic), *topic_metadata(source)).alias(_METADATA),
+            *("key", "arrived_at", "headers"),
         )
-        metadata = [F.col(_METADATA)[name].alias(name) for name in source.metadata]
-        parsed = parsed_json(lines, source, ["arrival_unit", "file", PARTITION, OFFSET, *metadata])
+        parsed = parsed_json(
+            lines, source, ["arrival_unit", "file", PARTITION, OFFSET, *topic_metadata(source)]
+        )
         return BatchRecords(with_exact_numbers(parsed, source))
 
     return landed
