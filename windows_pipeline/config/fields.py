@@ -319,13 +319,14 @@ Zone = Annotated[str, AfterValidator(_zone), looks("time zone", "America/New_Yor
 FILE_TIME = "file_modification_time"
 METADATA_TIMES = ("timestamp", FILE_TIME)
 """What is known of a record besides its value, and is a time."""
+_METADATA = rf"(key|timestamp|headers\..+|{FILE_TIME})"
 Metadata = Annotated[
     str,
     matches(
-        re.compile(rf"key|timestamp|headers\..+|{FILE_TIME}"),
+        re.compile(_METADATA),
         f"is no metadata of a record; write key, timestamp, headers.NAME or {FILE_TIME}",
     ),
-    looks("metadata", "key", type="string", pattern=rf"^(key|timestamp|headers\..+|{FILE_TIME})$"),
+    looks("metadata", "key", type="string", pattern=f"^{_METADATA}$"),
 ]
 """What is known of a record besides its value."""
 TimeFormat = Annotated[
